@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t max_size = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_batches_of_grid = 65535;
-constexpr std::int64_t few = 16;  // rows of a product that few_product.cuh takes
+constexpr std::int64_t few = 16;  // rows of a flat tile
 constexpr std::uint32_t piece_bytes = 16;
 constexpr int sm_count = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 
@@ -156,9 +156,10 @@ void turn(ProductArguments& p) {
   p.transposed_out = 1;
 }
 
-// Whether few_product.cuh and few_plain.cuh take a product: up to 16 rows or columns, and operands
-// that lie along the depth at multiples of 16 bytes. Then rows are what it has few of.
-bool turns_few(ProductArguments& p, std::uint64_t bytes) {
+// Whether few_plain.cuh takes a product: up to 16 rows or columns, and operands that lie along the
+// depth at multiples of 16 bytes. Then rows are what it has few of.
+bool turns_few(ProductArguments& p) {
+  constexpr std::uint64_t bytes = sizeof(float);
   if (p.pointers != 0 || p.x_along_depth == 0 || p.w_along_depth == 0 ||
       std::min(p.rows, p.columns) > few || !is_aligned(p.x, bytes) || !is_aligned(p.w, bytes)) {
     return false;
@@ -167,19 +168,10 @@ bool turns_few(ProductArguments& p, std::uint64_t bytes) {
   return true;
 }
 
-Choice few_by_tensor_cores(const ProductArguments& p, const std::string& name) {
-  // Wide blocks read X less often, but there must be enough of them.
-  const std::uint32_t columns = p.columns / 32 >= cores_of_card() ? 32 : 16;
-  return {"blas_" + name + "_few",
-          "demarc_" + name + "_few" + std::to_string(columns) + (p.rows > 8 ? "_16" : "_8"),
-          {{blocks_for(p.columns, columns), 1, 1}, 256, 0}};
-}
-
 Choice choose(ProductArguments& p, const Product& product) {
   const ArithmeticRow& row = arithmetics[static_cast<int>(product.arithmetic)];
   Choice choice;
-  const std::uint64_t bytes = bytes_of_type(product.a.type);
-  if (product.arithmetic == Arithmetic::f32 && turns_few(p, bytes)) {
+  if (product.arithmetic == Arithmetic::f32 && turns_few(p)) {
     return {"blas_plain",
             p.rows > 4 ? "demarc_f32_few_16" : "demarc_f32_few_4",
             {{blocks_for(p.columns, 32), 1, 1}, 256, 0}};
@@ -191,7 +183,6 @@ Choice choose(ProductArguments& p, const Product& product) {
     choice.shape = {{blocks_for(p.rows, side) * blocks_for(p.columns, side), 1, 1}, 256, 0};
     return choice;
   }
-  if (turns_few(p, bytes)) return few_by_tensor_cores(p, row.name);
   const TileRow& tile = tile_of(p, product.batches);
   const bool is_flat = &tile == &flat_tile;
   if (is_flat && p.rows > p.columns) turn(p);

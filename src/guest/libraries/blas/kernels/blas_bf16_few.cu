@@ -4,4 +4,4 @@
 // demarc: needs nvcc
 #include "tensor_products.cuh"
 
-DEMARC_BLAS_FEW_ROWS(Bf16, bf16)
+DEMARC_BLAS_ALL_TILES(Bf16, FlatTile, demarc_bf16_flat)

@@ -4,4 +4,4 @@
 // demarc: needs nvcc
 #include "tensor_products.cuh"
 
-DEMARC_BLAS_FEW_ROWS(F16, f16)
+DEMARC_BLAS_ALL_TILES(F16, FlatTile, demarc_f16_flat)

@@ -4,4 +4,4 @@
 // demarc: needs nvcc
 #include "tensor_products.cuh"
 
-DEMARC_BLAS_FEW_ROWS(Tf32, tf32)
+DEMARC_BLAS_ALL_TILES(Tf32, FlatTile, demarc_tf32_flat)
