@@ -236,6 +236,34 @@ TEST_F(BlasProducts, have_more_batches_than_a_grid_has) {
   }
 }
 
+// A module may be loaded while a stream is captured, and nothing is allocated.
+TEST_F(BlasProducts, can_be_captured_into_graphs) {
+  void* stream = nullptr;
+  void* graph = nullptr;
+  void* executable = nullptr;
+  ASSERT_EQ(
+      test::fake_symbol<int(void**, unsigned, int)>("cuStreamCreateWithPriority")(&stream, 1U, 0),
+      0);
+  ASSERT_EQ(call("cublasSetStream_v2", handle, stream), blas_success);
+  const auto three = on_card(as_type({3}, type_bf16));
+  const auto out = on_card(as_type({0}, type_f32));
+  const float one = 1;
+  ASSERT_EQ(test::fake_symbol<int(void*, int)>("cuStreamBeginCapture_v2")(stream, 0), 0);
+  EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 1, 1, 1, &one, three, int{type_bf16}, 1, three,
+                 int{type_bf16}, 1, &one, out, int{type_f32}, 1, 68, -1),
+            blas_success);
+  ASSERT_EQ(test::fake_symbol<int(void*, void**)>("cuStreamEndCapture")(stream, &graph), 0);
+  EXPECT_EQ(number_of(from_card(out, 4).data(), type_f32), 0);
+  ASSERT_EQ(test::fake_symbol<int(void**, void*, unsigned long long)>(
+                "cuGraphInstantiateWithFlags")(&executable, graph, 0ULL),
+            0);
+  for (const double sum : {9, 18}) {
+    ASSERT_EQ(test::fake_symbol<int(void*, void*)>("cuGraphLaunch")(executable, stream), 0);
+    ASSERT_EQ(test::fake_symbol<int(void*)>("cuStreamSynchronize")(stream), 0);
+    EXPECT_EQ(number_of(from_card(out, 4).data(), type_f32), sum);
+  }
+}
+
 // f32 keeps what tf32 rounds away.
 TEST_F(BlasProducts, of_f32_are_rounded_to_tf32_where_the_program_allows_it_and_nowhere_else) {
   const std::vector<double> exact{1 + 0x1p-20};
