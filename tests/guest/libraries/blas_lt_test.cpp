@@ -292,6 +292,16 @@ TEST_F(BlasLt, finds_matrices_that_do_not_fit) {
   EXPECT_EQ(call("cublasLtMatmulAlgoGetHeuristic", nullptr, product, a, b, c, d, preference, 1,
                  &answer, &returned),
             blas_not_initialized);
+  const std::uint64_t foreign[8] = {};
+  EXPECT_EQ(call("cublasLtMatmulAlgoGetHeuristic", foreign, product, a, b, c, d, preference, 1,
+                 &answer, &returned),
+            blas_not_initialized);
+  void* const known = std::exchange(lt, nullptr);
+  EXPECT_EQ(matmul(0, 0, 0, 0), blas_not_initialized);
+  lt = known;
+  EXPECT_EQ(call("cublasLtMatmulAlgoGetHeuristic", lt, product, a, b, c, d, nullptr, 1, &answer,
+                 &returned),
+            blas_invalid_value);
 }
 
 TEST_F(BlasLt, describes_in_memory_of_the_programs) {

@@ -8,6 +8,7 @@ struct Shape {
   int m = 0, n = 0, k = 0;
   BlasType inputs = type_f16, out = type_f16;
   int compute = 68;  // CUBLAS_COMPUTE_32F
+  int ahead_b = 0;   // likewise, B alone
   int ahead = 0;     // elements behind an aligned address
   int more = 0;      // added to each leading dimension
   double alpha = 1, beta = 0;
@@ -49,7 +50,9 @@ class BlasProducts : public Blas {
   // The worst error of a product by GemmEx, GemmStridedBatchedEx or GemmBatchedEx.
   void expect_right(int ta, int tb, const Shape& s) {
     const Side a = side(ta == 0 ? s.m : s.k, ta == 0 ? s.k : s.m, s.inputs, s, 1);
-    const Side b = side(tb == 0 ? s.k : s.n, tb == 0 ? s.n : s.k, s.inputs, s, 2);
+    Shape of_b = s;
+    of_b.ahead += s.ahead_b;
+    const Side b = side(tb == 0 ? s.k : s.n, tb == 0 ? s.n : s.k, s.inputs, of_b, 2);
     Side c = side(s.m, s.n, s.out, s, 3);
     if (s.beta == 0) {
       const std::vector<double> nan(c.numbers.size(), std::nan(""));
@@ -216,6 +219,10 @@ TEST_F(BlasProducts, of_few_rows_at_any_alignment_are_right) {
     expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead = 1});
     expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .more = 1});
     expect_right({.m = 3, .n = 40, .k = 47, .inputs = type, .out = type, .batches = 2});
+    expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead_b = 1});
+    expect_right({.m = 3, .n = 40, .k = 48, .inputs = type, .out = type, .ahead_b = 1});
+    expect_right(
+        {.m = 24, .n = 3, .k = 7, .inputs = type, .out = type, .batches = 2, .arrays = true});
   }
 }
 
@@ -320,6 +327,14 @@ TEST_F(BlasProducts, without_alpha_or_depth_scale_what_is_there) {
   EXPECT_EQ(call("cublasSgemm_v2", handle, 0, 0, 0, 1, 1, &two, nan, 1, nan, 1, &two, out, 1),
             blas_success)
       << "nothing to do";
+  EXPECT_EQ(call("cublasSgemm_v2", handle, 0, 0, 1, 0, 1, &two, nan, 1, nan, 1, &two, out, 1),
+            blas_success)
+      << "nothing to do";
+  EXPECT_EQ(call("cublasSgemmStridedBatched", handle, 0, 0, 1, 1, 1, &two, nan, 1, 0LL, nan, 1, 0LL,
+                 &two, out, 1, 0LL, 0),
+            blas_success)
+      << "nothing to do";
+  EXPECT_EQ(number_of(from_card(out, 4).data(), type_f32), 20);
   const auto half_nan = on_card(as_type({std::nan("")}, type_f16));
   const auto half = on_card(as_type({5}, type_f16));
   const float one = 1;

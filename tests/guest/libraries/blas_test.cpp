@@ -163,6 +163,11 @@ TEST_F(BlasLibrary, refuses_combinations_that_it_does_not_compute) {
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 116), blas_not_supported);
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, -2), blas_not_supported);
   const std::string said = testing::internal::GetCapturedStderr();
+  for (const int algorithm : {-1, 0, 23, 99, 115}) {
+    EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 0, 1, 1, &one, nullptr, 0, 1, nullptr, 0, 1, &one,
+                   nullptr, 0, 1, 68, algorithm),
+              blas_success);
+  }
   EXPECT_THAT(said, HasSubstr("cublasGemmEx was refused, because it is not computed with the "
                               "compute type 74 and the data types 0, 0 and 0 (numbers of "));
   EXPECT_THAT(said, HasSubstr("cublasGemmEx was refused, because it knows no such algorithm. "));

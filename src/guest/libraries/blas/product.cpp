@@ -226,7 +226,7 @@ bool find_arithmetic(const char* function, ComputeType compute, DataType a, Data
 Code run(const Product& product, Stream stream) {
   if (const Code code = check(product); code != success) return code;
   if (product.alpha == nullptr || product.beta == nullptr) return invalid_value;
-  if (product.m == 0 || product.n == 0 || product.batches == 0) return success;
+  if (product.m == 0 || product.n == 0) return success;
   ProductArguments p = {};
   p.rows = static_cast<unsigned>(product.n);
   p.columns = static_cast<unsigned>(product.m);
