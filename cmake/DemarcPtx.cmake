@@ -21,7 +21,8 @@
 #
 # Drivers refuse PTX of a newer instruction-set version than their own, and nvcc writes its newest whatever the code
 # needs; the embedded text says 7.8 (8.6 for sm_100 and above: CUDA 12.8), so that drivers from CUDA 11.8 on take it.
-# A source that needs a newer version says so in a line "// demarc: isa 8.3".
+# A source that needs a newer version says so in a line "// demarc: isa 8.3". One whose instructions sm_75 lacks says
+# in a line "// demarc: sm 80" for which target alone it is compiled and kept.
 #
 # After editing a .cu, or a header beside it, run `ninja demarc_update_ptx` (needs nvcc): it renews the kept files. Each
 # ends with the hash of what it was made of; where it is taken and does not fit, that is an error. A test compares text too.
@@ -149,9 +150,18 @@ function(demarc_ptx_of_source result source folder)
   set(kept_file "${beside}/ptx/${stem}.ptx")
   demarc_ptx_headers(headers "${source}")
   demarc_ptx_mark(mark "${source}" ${headers})
+  set(kept_target 75)
+  file(STRINGS "${source}" alone REGEX "^// demarc: sm [0-9]+" LIMIT_COUNT 1)
+  if(alone)
+    string(REGEX REPLACE "^// demarc: sm ([0-9]+).*" "\\1" kept_target "${alone}")
+    if(NOT kept_target IN_LIST targets)
+      set(compiler kept)
+    endif()
+    set(targets ${kept_target})
+  endif()
   set(by_nvcc "")
-  if(compiler STREQUAL "nvcc" AND 75 IN_LIST targets)
-    set(by_nvcc "${folder}/${stem}.sm_75.ptx")
+  if(compiler STREQUAL "nvcc" AND kept_target IN_LIST targets)
+    set(by_nvcc "${folder}/${stem}.sm_${kept_target}.ptx")
   endif()
   set_property(GLOBAL APPEND PROPERTY DEMARC_KEPT_PTX "${by_nvcc}=${kept_file}=${mark}")
   if(compiler STREQUAL "clang")
@@ -162,7 +172,7 @@ function(demarc_ptx_of_source result source folder)
   endif()
   if(compiler STREQUAL "kept")
     demarc_check_kept_ptx("${kept_file}" "${mark}" "${source}")
-    set(${result} "75=${kept_file}" PARENT_SCOPE)
+    set(${result} "${kept_target}=${kept_file}" PARENT_SCOPE)
     return()
   endif()
   set(made "")

@@ -25,8 +25,8 @@ said=$(bin/demarc isolate --device sim:gtx1080 --victims va --aggressors va 2>&1
 case $said in *mask+color*) ;; *) fail "bin/demarc isolate prints no row of mask+color: $said" ;; esac
 code=0; said=$(bin/demarc doctor 2>&1) || code=$?
 case $code in 0 | 2) ;; *) fail "bin/demarc doctor ends with $code: $said" ;; esac  # 2: there is no GPU
-for part in preload compilers; do
-  case $said in *"$part works"* | *"$part   works"*) ;; *) fail "bin/demarc doctor does not find the library of $part: $said" ;; esac
+for part in preload compilers cuBLAS; do
+  case $said in *"$part works"* | *"$part   works"* | *"$part    works"*) ;; *) fail "bin/demarc doctor does not find the library of $part: $said" ;; esac
 done
 for library in lib/*.so; do
   said=$(LD_PRELOAD=$PWD/$library /bin/true 2>&1) || fail "$library ends /bin/true with $?: $said"

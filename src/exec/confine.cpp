@@ -12,6 +12,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/process.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/card/card.hpp"
 #include "demarc/card/proof.hpp"
 #include "demarc/driver/driver_version.hpp"
@@ -30,8 +31,6 @@ namespace demarc::cuda {
 namespace {
 
 constexpr const char* mps_variable = "CUDA_MPS_PIPE_DIRECTORY";
-constexpr const char* preload_name = "libdemarc_preload.so";
-constexpr const char* compilers_name = "libdemarc_compilers.so";
 
 // What the child process that uses the GPU hands back. Plain data: goes through a pipe.
 struct Prepared {
@@ -172,17 +171,18 @@ Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& g
 // Over the environment of this process.
 std::vector<std::pair<std::string, std::string>> environment_for(
     const Prepared& prepared, const std::string& preload, const std::string& control,
-    const std::string& tenant, const std::string& compilers, const std::string& mps) {
+    const std::string& tenant, const std::vector<std::string>& in_front, const std::string& mps) {
   std::vector<std::pair<std::string, std::string>> environment{
       {"CUDA_INJECTION64_PATH", preload}, {control_variable, control}, {tenant_variable, tenant}};
   const char* other = std::getenv("CUDA_INJECTION64_PATH");
   if (other != nullptr && preload != other) {
     environment.emplace_back(chained_injection_variable, other);
   }
-  if (!compilers.empty()) {
+  if (!in_front.empty()) {
     const char* more = std::getenv("LD_PRELOAD");
     const bool has_more = more != nullptr && *more != '\0';
-    environment.emplace_back("LD_PRELOAD", has_more ? compilers + ":" + more : compilers);
+    const std::string libraries = joined(in_front, ":");
+    environment.emplace_back("LD_PRELOAD", has_more ? libraries + ":" + more : libraries);
     environment.emplace_back("CUPY_COMPILE_WITH_PTX", "1");
   }
   if (!mps.empty()) environment.emplace_back(mps_variable, mps);
@@ -322,30 +322,21 @@ Result<void> check_plan(const ConfinePlan& plan) {
   return refuse_inside();
 }
 
-}  // namespace
-
-Result<std::string> find_preload(const std::string& wanted) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (!wanted.empty()) {
-    if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
-    return invalid_input("{}: there is no such library", wanted);
+// What LD_PRELOAD names before the program starts.
+Result<std::vector<std::string>> libraries_in_front(const ConfinePlan& plan,
+                                                    const std::string& preload,
+                                                    const std::optional<TenantLease>& tenant) {
+  std::vector<std::string> libraries;
+  // Code that runs as it is is compiled as the program has it compiled.
+  if (!tenant || plan.windows == WindowUse::always) return libraries;
+  DEMARC_TRY(libraries.emplace_back(), find_compilers(preload));
+  if (tenant->refuses_machine_code(plan.windows)) {
+    DEMARC_TRY(libraries.emplace_back(), find_blas(preload));
   }
-  const std::string found = find_own_library(preload_name);
-  if (!found.empty()) return found;
-  return missing_capability(
-      "{} was not found beside {}, where builds and packages put it; give its path by --preload",
-      preload_name, program_folder().string());
+  return libraries;
 }
 
-Result<std::string> find_compilers(const std::string& preload) {
-  namespace fs = std::filesystem;
-  const fs::path path = fs::path(preload).parent_path() / compilers_name;
-  std::error_code ignored;
-  if (fs::exists(path, ignored)) return path.string();
-  return missing_capability("{} was not found beside {}; a tenant's program needs both",
-                            compilers_name, preload);
-}
+}  // namespace
 
 Result<void> refuse_inside() {
   if (tell_supervisor(OwnCommand::present) == EBADF) return {};
@@ -376,16 +367,12 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_CHECK(check_plan(plan));
   DEMARC_CHECK(check_process_folder());
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
-  std::string compilers;
-  // Code that runs as it is is compiled as the program has it compiled.
-  if (!plan.tenant.empty() && plan.windows != WindowUse::always) {
-    DEMARC_TRY(compilers, find_compilers(preload));
-  }
   DEMARC_TRY(const Control control, Control::create());
   std::optional<TenantLease> tenant;
   if (!plan.tenant.empty()) {
     DEMARC_TRY(tenant, TenantLease::open(plan, control));
   }
+  DEMARC_TRY(const auto in_front, libraries_in_front(plan, preload, tenant));
   const Division division = division_of(plan, tenant);
   if (tenant && division.mps.empty() && plan.tell) {
     plan.tell(fmt::format(
@@ -441,7 +428,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
       Supervisor supervisor,
       start_supervised(plan, control, claim, tenant,
                        {plan.command, environment_for(prepared, preload, control.value(),
-                                                      plan.tenant, compilers, division.mps)}));
+                                                      plan.tenant, in_front, division.mps)}));
   if (plan.started) plan.started(control.value());
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();

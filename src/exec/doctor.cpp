@@ -44,6 +44,8 @@ constexpr RowKind cache_row{"cache", "topo, to remember its measurements", false
 constexpr RowKind watch_row{"processes", "exec", true};
 constexpr RowKind preload_row{"preload", "exec", true};
 constexpr RowKind compilers_row{"compilers", "exec --tenant, exec --part K/N", true};
+constexpr RowKind blas_row{"cuBLAS", "exec --tenant, exec --part K/N on a card without windows",
+                           true};
 constexpr RowKind mps_row{"MPS", "serve, isolate --modes mps", false};
 constexpr RowKind nvcc_row{"nvcc", "PTX of CUDA sources of your own; Demarc runs neither", false};
 
@@ -315,6 +317,8 @@ std::vector<Check> look_at_machine(const DoctorPlan& plan) {
   rows.push_back(library_check(preload_row, preload));
   rows.push_back(preload ? library_check(compilers_row, find_compilers(*preload))
                          : unknown_without(compilers_row, preload_row));
+  rows.push_back(preload ? library_check(blas_row, find_blas(*preload))
+                         : unknown_without(blas_row, preload_row));
   rows.push_back(mps_check());
   rows.push_back(nvcc_check());
   return rows;

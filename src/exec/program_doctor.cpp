@@ -29,11 +29,18 @@ constexpr double loader_seconds = 60;
 struct KnownLibrary {
   std::string_view start;  // how the file's name begins
   std::string_view name;
+  bool replaced = false;  // by libdemarc_blas.so, where machine code is refused
 };
 constexpr KnownLibrary known_libraries[] = {
-    {"libcublasLt.", "cuBLASLt"}, {"libcublas.", "cuBLAS"},     {"libcudnn", "cuDNN"},
-    {"libcufft", "cuFFT"},        {"libcusparse.", "cuSPARSE"}, {"libcusparseLt.", "cuSPARSELt"},
-    {"libcusolver", "cuSOLVER"},  {"libnccl.", "NCCL"},         {"libcurand.", "cuRAND"},
+    {"libcublasLt.", "cuBLASLt", true},
+    {"libcublas.", "cuBLAS", true},
+    {"libcudnn", "cuDNN"},
+    {"libcufft", "cuFFT"},
+    {"libcusparse.", "cuSPARSE"},
+    {"libcusparseLt.", "cuSPARSELt"},
+    {"libcusolver", "cuSOLVER"},
+    {"libnccl.", "NCCL"},
+    {"libcurand.", "cuRAND"},
 };
 
 struct KnownCompiler {
@@ -70,15 +77,16 @@ const VerdictRow& row_of(Verdict verdict) {
   return verdicts.at(static_cast<std::size_t>(verdict));
 }
 // By FileState.
-constexpr std::array<std::string_view, 4> state_words{"refused", "not checked", "ok", "no code"};
+constexpr std::array<std::string_view, 5> state_words{"refused", "not checked", "replaced", "ok",
+                                                      "no code"};
 
 std::string name_of_file(const std::string& path) {
   return fs::path(path).filename().string();
 }
 
-std::string_view known_library(const std::string& name) {
+KnownLibrary known_library(const std::string& name) {
   for (const KnownLibrary& library : known_libraries) {
-    if (name.starts_with(library.start)) return library.name;
+    if (name.starts_with(library.start)) return library;
   }
   return {};
 }
@@ -112,7 +120,7 @@ class CodeReader {
     FileCode code;
     code.file = file;
     const std::string name = name_of_file(file.path);
-    code.library = known_library(name);
+    code.library = known_library(name).name;
     if (const auto looked = look(code); !looked) {
       code.state = FileState::not_checked;
       code.why = without_path(looked.error().message, file.path);
@@ -139,7 +147,7 @@ class CodeReader {
     }
     DEMARC_TRY(const fatbin::Linked linked, fatbin::linked_of(content, path));
     for (const std::string& library : linked.needed) {
-      if (!known_library(library).empty()) needed_.emplace_back(library, path);
+      if (!known_library(library).name.empty()) needed_.emplace_back(library, path);
     }
     code.uses_cuda = names_cuda(content);
     DEMARC_TRY(auto images, fatbin::images_of_program(content, path));
@@ -188,7 +196,10 @@ class CodeReader {
 
   FileState state_of(FileCode& code) const {
     const bool windows = card_.windows.has_value();
-    if (code.machine_kernels + code.unfit_kernels > 0 && !windows) return FileState::refused;
+    if (code.machine_kernels + code.unfit_kernels > 0 && !windows) {
+      return known_library(name_of_file(code.file.path)).replaced ? FileState::replaced
+                                                                  : FileState::refused;
+    }
     code.why = why_not_checked(code, windows);
     if (!code.why.empty()) return FileState::not_checked;
     const bool any = code.ptx_kernels + code.untried_kernels + code.machine_kernels +
@@ -276,6 +287,7 @@ std::vector<RuntimeCompiler> compilers_of(const ProgramFiles& program) {
 struct Sums {
   bool ptx = false;
   bool machine = false;
+  bool replaced = false;
   bool open = false;  // something was not checked
   bool uses_cuda = false;
 };
@@ -284,6 +296,10 @@ Sums sums_of(const ProgramFindings& findings) {
   Sums sums;
   sums.open = !findings.program.unchecked.empty();
   for (const FileCode& file : findings.files) {
+    if (file.state == FileState::replaced) {
+      sums.replaced = true;
+      continue;
+    }
     const bool refused = file.state == FileState::refused;
     const bool linked = file.link_images > 0;
     const bool untried = file.untried_kernels > 0;
@@ -312,12 +328,16 @@ void judge(ProgramFindings& findings) {
                fmt::format("The memory of this card cannot be divided, so only its SMs can: {}.",
                            card.why_no_colors));
   }
+  const std::string of_cublas =
+      sums.replaced ? " In the place of cuBLAS, libdemarc_blas.so computes products and vectors of "
+                      "real numbers in the tenant's colours; what it lacks is refused by name."
+                    : "";
   if (sums.machine && !card.windows) {
     const std::string end = fmt::format(
         " This card has no windows, because {}. What is launched from there is refused by name "
-        "before it runs.",
-        card.why_no_windows);
-    if (sums.ptx || sums.open) {
+        "before it runs.{}",
+        card.why_no_windows, of_cublas);
+    if (sums.ptx || sums.open || sums.replaced) {
       return say(
           Verdict::in_part,
           "Kernels with PTX run in the tenant's colours, but some code is machine code." + end);
@@ -328,6 +348,9 @@ void judge(ProgramFindings& findings) {
   if (sums.open) {
     return say(Verdict::not_known,
                "Some of it could not be looked at, and may contain code that is refused.");
+  }
+  if (sums.replaced) {
+    return say(Verdict::in_part, "Its kernels with PTX run in the tenant's colours." + of_cublas);
   }
   if (sums.machine) {
     return say(Verdict::isolated,

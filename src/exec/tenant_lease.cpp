@@ -42,6 +42,11 @@ Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& co
   return TenantLease(std::move(client), std::move(opened));
 }
 
+bool TenantLease::refuses_machine_code(WindowUse windows) const {
+  return windows == WindowUse::never || lease().window_bytes == 0 ||
+         !color::check_survives_pages(*lease().share.law);
+}
+
 void TenantLease::let_go(const std::function<void(const std::string& line)>& tell) {
   if (tell) {
     tell(fmt::format("{}; no other process of the program gets anything of it",

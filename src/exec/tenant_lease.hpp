@@ -17,6 +17,8 @@ class TenantLease {
   [[nodiscard]] static Result<TenantLease> open(const ConfinePlan& plan, const Control& control);
 
   [[nodiscard]] const lease::Lease& lease() const { return opened_.lease; }
+  // Whether code without PTX is refused in the tenant's memory: no page table shows it its bytes.
+  [[nodiscard]] bool refuses_machine_code(WindowUse windows) const;
   // Readable once the server has ended the lease, or has ended itself; -1 from then on.
   [[nodiscard]] int file() const { return client_ ? client_->file() : -1; }
   // Then: says why, and lets go of the server's claim, so that a server can start again although

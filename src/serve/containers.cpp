@@ -60,6 +60,7 @@ Result<ContainerPlaces> find_places(const ContainerPlaces& wanted) {
   DEMARC_TRY(const std::string preload, cuda::find_preload(wanted.preload));
   DEMARC_TRY(places.preload, absolute(preload, "library", fs::is_regular_file(preload, ignored)));
   DEMARC_TRY(places.compilers, cuda::find_compilers(places.preload));
+  DEMARC_TRY(places.blas, cuda::find_blas(places.preload));
   return places;
 }
 
@@ -71,7 +72,8 @@ ContainerEdits container_edits(const ContainerPlaces& places, const std::string&
   edits.mounts = {{places.program, container_program},
                   {places.preload, container_preload},
                   {socket, socket},
-                  {places.compilers, container_compilers}};
+                  {places.compilers, container_compilers},
+                  {places.blas, container_blas}};
   // Clients of MPS write into its folder.
   std::error_code ignored;
   const std::string mps = mps_folder(places.socket);

@@ -78,6 +78,37 @@ TEST_F(LeasedPrograms, are_not_started_to_run_as_they_are_where_colours_change_w
   EXPECT_THAT(run("true"), StartsWith("0 ")) << "what has PTX runs";
 }
 
+TEST_F(LeasedPrograms, find_demarcs_cublas_where_machine_code_is_refused) {
+  const std::string compilers = test::build_dir() / "libdemarc_compilers.so";
+  const std::string both = "test \"$LD_PRELOAD\" = '" + compilers + ":" +
+                           (test::build_dir() / "libdemarc_blas.so").string() + "'";
+  EXPECT_THAT(run(both), StartsWith("1 ")) << "windows show machine code its bytes";
+  EXPECT_THAT(run(both, [](ConfinePlan& plan) { plan.windows = WindowUse::never; }),
+              StartsWith("0 "));
+  const std::uint64_t window_bytes = std::exchange(server->lease.window_bytes, 0);
+  EXPECT_THAT(run(both), StartsWith("0 "));
+  server->lease.window_bytes = window_bytes;
+  server->lease.share.law = color::make_law(color::RemainderSteps{.chunk_shift = 8});
+  EXPECT_THAT(run(both), StartsWith("0 "));
+}
+
+TEST_F(LeasedPrograms, are_not_started_without_demarcs_cublas_where_machine_code_is_refused) {
+  const auto folder = test::fresh_folder("no_blas");
+  for (const char* name : {"libdemarc_preload.so", "libdemarc_compilers.so"}) {
+    std::filesystem::copy_file(test::build_dir() / name, folder / name);
+  }
+  const auto beside = [&folder](WindowUse windows) {
+    return [&folder, windows](ConfinePlan& plan) {
+      plan.preload = folder / "libdemarc_preload.so";
+      plan.windows = windows;
+    };
+  };
+  EXPECT_EQ(run("true", beside(WindowUse::never)), "2 libdemarc_blas.so was not found beside " +
+                                                       (folder / "libdemarc_preload.so").string() +
+                                                       "; a tenant's program needs both");
+  EXPECT_THAT(run("true", beside(WindowUse::automatic)), StartsWith("0 "));
+}
+
 TEST_F(LeasedPrograms, have_the_domain_of_their_lease_or_none) {
   const auto free = [](ConfinePlan& plan) { plan.sync_domain.kind = DomainChoice::Kind::free; };
   EXPECT_THAT(run("exit 5", free), StartsWith("5 demarc serve"));

@@ -97,6 +97,7 @@ TEST_F(Doctor, A_whole_machine_confines_and_nothing_is_remembered_of_it) {
   EXPECT_THAT(said, HasSubstr("processes works      "));
   EXPECT_THAT(said, HasSubstr("preload   works      " + plan.preload + "\n"));
   EXPECT_THAT(said, HasSubstr("compilers works      "));
+  EXPECT_THAT(said, HasSubstr("cuBLAS    works      "));
   EXPECT_THAT(said, HasSubstr("\nconfines\n"));
   EXPECT_TRUE(std::filesystem::is_empty(std::getenv("DEMARC_CACHE")));
 }
@@ -216,11 +217,13 @@ TEST_F(Doctor, A_library_that_is_not_there_or_cannot_be_loaded_does_not_work) {
   std::string said = look();
   EXPECT_THAT(said, HasSubstr("preload   does not   " + plan.preload + ": there is no such"));
   EXPECT_THAT(said, HasSubstr("compilers unknown    not looked at without the preload\n"));
+  EXPECT_THAT(said, HasSubstr("cuBLAS    unknown    not looked at without the preload\n"));
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: preload (for exec)\n"));
   ASSERT_TRUE(write_file(plan.preload, "no library"));
   said = look();
   EXPECT_THAT(said, HasSubstr("preload   does not   " + plan.preload + ": file too short"));
   EXPECT_THAT(said, HasSubstr("compilers does not   libdemarc_compilers.so was not found beside "));
+  EXPECT_THAT(said, HasSubstr("cuBLAS    does not   libdemarc_blas.so was not found beside "));
   plan.preload.clear();  // and this test program has none beside it
   EXPECT_THAT(look(), HasSubstr("preload   does not   libdemarc_preload.so was not found beside "));
 }

@@ -59,17 +59,40 @@ TEST_F(ProgramDoctor, a_program_of_machine_code_alone_needs_a_card_with_windows)
 
 TEST_F(ProgramDoctor, a_program_with_both_is_isolated_in_part_without_windows) {
   add("app", {ptx});
-  add("libcublas.so.12", {machine});
+  add("libcudnn.so.9", {machine});
   const ProgramFindings found = on("h200");
   EXPECT_EQ(found.verdict, Verdict::in_part);
   EXPECT_THAT(found.because, StartsWith("Kernels with PTX run in the tenant's colours, but some"));
+  EXPECT_THAT(found.because, EndsWith("is refused by name before it runs."));
   EXPECT_EQ(check_isolated(found).error().message, "the program can be isolated in part only");
   EXPECT_EQ(command_to_type(found), "demarc exec --part 1/2 --report -- ./app");
   EXPECT_EQ(file_of(found, "app").state, FileState::ok);
-  EXPECT_EQ(file_of(found, "libcublas.so.12").library, "cuBLAS");
-  EXPECT_THAT(found.files.at(0).file.path, HasSubstr("libcublas"))
-      << "what is refused stands first";
+  EXPECT_EQ(file_of(found, "libcudnn.so.9").library, "cuDNN");
+  EXPECT_THAT(found.files.at(0).file.path, HasSubstr("libcudnn")) << "what is refused stands first";
   EXPECT_EQ(on("h100-sxm").verdict, Verdict::isolated);
+}
+
+TEST_F(ProgramDoctor, cublas_is_replaced_where_machine_code_is_refused) {
+  const std::string sentence =
+      "In the place of cuBLAS, libdemarc_blas.so computes products and vectors of real numbers in "
+      "the tenant's colours; what it lacks is refused by name.";
+  add("app", {ptx});
+  add("libcublas.so.12", {machine});
+  add("libcublasLt.so.12", {machine});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.verdict, Verdict::in_part);
+  EXPECT_EQ(found.because, "Its kernels with PTX run in the tenant's colours. " + sentence);
+  EXPECT_EQ(file_of(found, "libcublas.so.12").state, FileState::replaced);
+  EXPECT_EQ(file_of(found, "libcublasLt.so.12").state, FileState::replaced);
+  EXPECT_EQ(on("h100-sxm").verdict, Verdict::isolated);
+  EXPECT_EQ(file_of(on("h100-sxm"), "libcublas.so.12").state, FileState::ok);
+  add("libcudnn.so.9", {machine});
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part);
+  EXPECT_THAT(on("h200").because, EndsWith("is refused by name before it runs. " + sentence));
+  program.files.clear();
+  add("libcublas.so.12", {machine});
+  add("libcudnn.so.9", {machine});
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part) << "cuBLAS's part of it runs";
 }
 
 TEST_F(ProgramDoctor, kernels_whose_ptx_demarc_does_not_rewrite_are_refused_without_windows) {

@@ -44,12 +44,13 @@ TEST_F(ProgramDoctorText, the_text_names_card_verdict_files_and_what_cannot_be_s
   add("libcublas.so.12", {machine});
   const ProgramFindings found = on("h200");
   const std::string text = findings_to_text(found);
-  EXPECT_THAT(text, StartsWith("IN PART: ./app in a tenant on NVIDIA H200 (compute capability 9.0, "
-                               "139.8 GiB)\nKernels with PTX run in the tenant's colours, but "));
+  EXPECT_THAT(text,
+              StartsWith("IN PART: ./app in a tenant on NVIDIA H200 (compute capability 9.0, "
+                         "139.8 GiB)\nIts kernels with PTX run in the tenant's colours. In the "));
   EXPECT_EQ(text.substr(text.find("\n\n")), R"(
 
 state        file                                            kernels: PTX  unfit PTX  machine code
-refused      libcublas.so.12 (cuBLAS)                                   0          0             1
+replaced     libcublas.so.12 (cuBLAS)                                   0          0             1
 ok           app                                                        2          0             0
 not checked  libraries and code that the program loads by name while it runs
 

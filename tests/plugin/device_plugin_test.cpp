@@ -127,12 +127,13 @@ TEST_F(DevicePlugin, registers_each_tenant_and_gives_its_containers_what_they_ne
   EXPECT_EQ(container.envs().size(), 2U);
   EXPECT_EQ(container.envs().at("DEMARC_TENANT"), "a");
   EXPECT_EQ(container.envs().at("DEMARC_SOCKET"), socket + ".d/a.sock");
-  ASSERT_EQ(container.mounts_size(), 4);
+  ASSERT_EQ(container.mounts_size(), 5);
   EXPECT_EQ(container.mounts(0).host_path(), (test::build_dir() / "demarc").string());
   EXPECT_EQ(container.mounts(0).container_path(), "/opt/demarc/bin/demarc");
   EXPECT_EQ(container.mounts(1).host_path(), (test::build_dir() / "libdemarc_preload.so").string());
   EXPECT_EQ(container.mounts(2).container_path(), socket + ".d/a.sock");
   EXPECT_EQ(container.mounts(3).container_path(), "/opt/demarc/lib/libdemarc_compilers.so");
+  EXPECT_EQ(container.mounts(4).container_path(), "/opt/demarc/lib/libdemarc_blas.so");
   for (const auto& mount : container.mounts()) EXPECT_TRUE(mount.read_only());
   ASSERT_EQ(container.cdi_devices_size(), 2);
   EXPECT_EQ(container.cdi_devices(0).name(), "nvidia.com/gpu=0");

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const ContainerPlaces places{"/run/d.sock", "/usr/bin/demarc", "/usr/lib/libdemarc_preload.so",
-                             "/usr/lib/libdemarc_compilers.so"};
+                             "/usr/lib/libdemarc_compilers.so", "/usr/lib/libdemarc_blas.so"};
 
 lease::ServerStatus with_tenants(const std::vector<std::string>& names) {
   lease::ServerStatus status{"GPU-1", 0, {}};
@@ -45,7 +45,7 @@ TEST(Containers, are_described_by_a_file_that_keeps_the_rules) {
   const Json& edits = file.at("devices").at(0).at("containerEdits");
   EXPECT_EQ(edits.at("env"),
             (Json{"DEMARC_TENANT=detector", "DEMARC_SOCKET=/run/d.sock.d/detector.sock"}));
-  ASSERT_EQ(edits.at("mounts").size(), 4U);
+  ASSERT_EQ(edits.at("mounts").size(), 5U);
   EXPECT_EQ(edits.at("mounts").at(0).at("hostPath"), "/usr/bin/demarc");
   EXPECT_EQ(edits.at("mounts").at(0).at("containerPath"), "/opt/demarc/bin/demarc");
   EXPECT_EQ(edits.at("mounts").at(1).at("containerPath"), "/opt/demarc/lib/libdemarc_preload.so");
@@ -53,6 +53,8 @@ TEST(Containers, are_described_by_a_file_that_keeps_the_rules) {
   EXPECT_EQ(edits.at("mounts").at(2).at("containerPath"), "/run/d.sock.d/detector.sock");
   EXPECT_EQ(edits.at("mounts").at(3).at("hostPath"), "/usr/lib/libdemarc_compilers.so");
   EXPECT_EQ(edits.at("mounts").at(3).at("containerPath"), "/opt/demarc/lib/libdemarc_compilers.so");
+  EXPECT_EQ(edits.at("mounts").at(4).at("hostPath"), "/usr/lib/libdemarc_blas.so");
+  EXPECT_EQ(edits.at("mounts").at(4).at("containerPath"), "/opt/demarc/lib/libdemarc_blas.so");
   for (const Json& mount : edits.at("mounts")) EXPECT_EQ(mount.at("options").at(0), "ro");
 }
 
@@ -103,6 +105,7 @@ class ContainerPlacesTest : public testing::Test {
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     ASSERT_TRUE(write_file(library, ""));
     ASSERT_TRUE(write_file(compilers, ""));
+    ASSERT_TRUE(write_file(blas, ""));
   }
   [[nodiscard]] std::string refusal(const ContainerPlaces& wanted) const {
     const auto found = find_places(wanted);
@@ -114,6 +117,7 @@ class ContainerPlacesTest : public testing::Test {
   std::string program = folder / "program";
   std::string library = folder / "library.so";
   std::string compilers = folder / "libdemarc_compilers.so";
+  std::string blas = folder / "libdemarc_blas.so";
   lease::PacketListener listener = lease::PacketListener::listen(socket, {}).value();
 };
 
@@ -129,6 +133,10 @@ TEST_F(ContainerPlacesTest, are_files_of_the_right_kind) {
   std::filesystem::remove(compilers);
   EXPECT_EQ(refusal({socket, program, library}), "libdemarc_compilers.so was not found beside " +
                                                      library + "; a tenant's program needs both");
+  ASSERT_TRUE(write_file(compilers, ""));
+  std::filesystem::remove(blas);
+  EXPECT_EQ(refusal({socket, program, library}), "libdemarc_blas.so was not found beside " +
+                                                     library + "; a tenant's program needs both");
 }
 
 TEST_F(ContainerPlacesTest, are_absolute_and_lie_beside_the_program_that_runs) {
@@ -140,14 +148,15 @@ TEST_F(ContainerPlacesTest, are_absolute_and_lie_beside_the_program_that_runs) {
   EXPECT_EQ(found.program, program);
   EXPECT_EQ(found.preload, library);
   EXPECT_EQ(found.compilers, compilers);
+  EXPECT_EQ(found.blas, blas);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   EXPECT_THAT(refusal({socket, "", library}), HasSubstr(self + "/demarc': there is no program"));
 }
 
 TEST_F(ContainerPlacesTest, have_the_folder_of_MPS_where_there_is_one) {
-  EXPECT_EQ(container_edits({socket, program, library, compilers}, "a").mounts.size(), 4U);
+  EXPECT_EQ(container_edits({socket, program, library, compilers, blas}, "a").mounts.size(), 5U);
   std::filesystem::create_directory(mps_folder(socket));
-  const auto edits = container_edits({socket, program, library, compilers}, "a");
+  const auto edits = container_edits({socket, program, library, compilers, blas}, "a");
   EXPECT_EQ(edits.mounts.back(), (ContainerMount{socket + ".mps", socket + ".mps", false}));
   EXPECT_THAT(edits.environment, ElementsAre(std::pair("DEMARC_TENANT", "a"),
                                              std::pair("DEMARC_SOCKET", socket + ".d/a.sock")));

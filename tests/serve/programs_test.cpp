@@ -180,6 +180,32 @@ TEST_F(TenantPrograms, compile_to_ptx_where_they_ask_for_machine_code) {
   EXPECT_EQ(server.end(), 0);
 }
 
+TEST_F(TenantPrograms, multiply_in_their_colours_where_machine_code_is_refused) {
+  for (const bool remainders : {false, true}) {
+    ServingProcess server(socket, remainders);
+    ASSERT_TRUE(server.ready());
+    EXPECT_EQ(Supervised::apart([&] {
+                auto plan = plan_of("b", {"context", "multiply", "count"});
+                plan.windows = cuda::WindowUse::never;
+                const auto outcome = run_confined(plan);
+                if (!outcome) return complain(outcome.error().message);
+                if (!outcome->holds()) return complain(warnings(*outcome));
+                REQUIRE_IN_CHILD(program.log().ends_with("product right\ncount right\n"));
+                REQUIRE_IN_CHILD(outcome->report->names.size() == 2);
+                std::vector<std::string> kernels;
+                for (const auto& recorded : outcome->report->names) {
+                  REQUIRE_IN_CHILD(recorded.what == cuda::Recorded::kernel);
+                  kernels.push_back(recorded.name);
+                }
+                REQUIRE_IN_CHILD((kernels == std::vector<std::string>{"count", "demarc_f16_dd"}));
+                return 0;
+              }),
+              0)
+        << program.log();
+    EXPECT_EQ(server.end(), 0);
+  }
+}
+
 TEST_F(TenantPrograms, get_no_addresses_of_the_host_into_their_kernels) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());

@@ -100,7 +100,7 @@ class Demo(unittest.TestCase):
     def test_builds_what_exec_and_capture_load_into_programs(self):
         commands = subprocess.run([os.environ["NINJA"], "-C", os.environ["DEMARC_BUILD"], "-t", "commands", "demarc_program"],
                                   capture_output=True, text=True, check=True).stdout
-        for library in ("preload", "capture", "compilers"):
+        for library in ("preload", "capture", "compilers", "blas"):
             self.assertTrue(f"-o libdemarc_{library}.so" in commands, f"libdemarc_{library}.so is not built with the program")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ["DEMARC_BUILD"]) / "libdemarc_compilers.so"
 SOUND = {"version": 'echo "demarc 1.2.3"', "isolate": 'echo "mask+color (part 0)"',
-         "doctor": 'echo "preload   works  here"; echo "compilers works  here"; exit 2'}
+         "doctor": 'echo "preload   works  here"; echo "compilers works  here"; echo "cuBLAS    works  here"; exit 2'}
 
 
 def may_change_root():
@@ -55,6 +55,7 @@ class Tarball(unittest.TestCase):
                             ({"doctor": f"{SOUND['doctor'][:-1]}1"}, "doctor ends with 1: "),
                             ({"doctor": "echo 'compilers works'"}, "does not find the library of preload"),
                             ({"doctor": "echo 'preload works'"}, "does not find the library of compilers"),
+                            ({"doctor": "echo 'preload works'; echo 'compilers works'"}, "does not find the library of cuBLAS"),
                             ({"library": ROOT / "README.md"}, "libdemarc_compilers.so is not loaded: ")):
             self.pack(**parts)
             ran = self.run_on("/")

@@ -111,6 +111,8 @@ struct ConfineOutcome {
 // The path of libdemarc_compilers.so, which lies beside that one. missing_capability if it does
 // not.
 [[nodiscard]] Result<std::string> find_compilers(const std::string& preload);
+// Likewise that of libdemarc_blas.so.
+[[nodiscard]] Result<std::string> find_blas(const std::string& preload);
 
 // invalid_input inside another run_confined(). What that does needs a context of its own on the
 // whole card, which the outer one keeps the processes below it off, and a second supervisor for

@@ -39,6 +39,7 @@ struct TenantCard {
 enum class FileState {
   refused,      // some of it is refused in a tenant on this card
   not_checked,  // it cannot be read, or holds code of an unknown kind
+  replaced,     // libdemarc_blas.so computes in its place, where it would be refused
   ok,
   no_code,  // holds no code for a card
 };
@@ -92,7 +93,7 @@ inline constexpr std::uint64_t tried_ptx_bytes = std::uint64_t{32} << 20U;
 
 // "can be isolated", "in part", "cannot be isolated", "not known"
 [[nodiscard]] std::string_view to_string(Verdict verdict);
-// "no code", "ok", "refused", "not checked"
+// "no code", "ok", "replaced", "refused", "not checked"
 [[nodiscard]] std::string_view to_string(FileState state);
 // The command that starts the program in a part of the card, quoted for a shell.
 [[nodiscard]] std::string command_to_type(const ProgramFindings& findings);

@@ -18,6 +18,7 @@ inline constexpr const char* tenant_kind = "demarc.dev/tenant";
 inline constexpr const char* container_program = "/opt/demarc/bin/demarc";
 inline constexpr const char* container_preload = "/opt/demarc/lib/libdemarc_preload.so";
 inline constexpr const char* container_compilers = "/opt/demarc/lib/libdemarc_compilers.so";
+inline constexpr const char* container_blas = "/opt/demarc/lib/libdemarc_blas.so";
 
 // Files of the host.
 struct ContainerPlaces {
@@ -25,6 +26,7 @@ struct ContainerPlaces {
   std::string program;         // demarc
   std::string preload;         // libdemarc_preload.so
   std::string compilers = {};  // libdemarc_compilers.so, beside it
+  std::string blas = {};       // libdemarc_blas.so, likewise
 };
 // The same places with absolute paths. Empty ones are looked for: demarc beside the running
 // program, the library as cuda::find_preload() does. It is an error if one of them is missing or is

@@ -6,7 +6,8 @@
 // NVRTC keeps the PTX of what it compiled to machine code. nvJitLink keeps no PTX. But a link of
 // one input is that input, which the driver links anyway. A link of inputs for link-time
 // optimisation gets a twin that links the same inputs to PTX. Programs reach both compilers as
-// symbols, which this library provides first, or by dlsym(), which it answers.
+// symbols, which this library provides first, or by dlsym(), which it answers. So it also leads
+// programs that find cuBLAS by dlsym() to libdemarc_blas.so.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -412,11 +413,30 @@ std::string_view without_version(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// libdemarc_blas.so, where it is in front of the program, has these functions for those that open
+// NVIDIA's library themselves.
+void* blas_function(void* handle, const char* name) {
+  using Find = void*(const char* name);
+  auto* const find_function =
+      reinterpret_cast<Find*>(demarc_real_dlsym(RTLD_DEFAULT, "demarc_blas_function"));
+  if (find_function == nullptr || demarc_real_dlsym(handle, name) == nullptr) return nullptr;
+  return find_function(name);
+}
+
+}  // namespace
+
 // What dlsym(handle, name) gives in the place of a function that is played here; null: what it ever
 // gives.
 DEMARC_HIDDEN void* demarc_played(void* handle, const char* name) {
   find_real_dlsym();
-  if (name == nullptr || handle == RTLD_NEXT || !may_be_played(name)) return nullptr;
+  if (name == nullptr || handle == RTLD_NEXT) return nullptr;
+  if (begins_with(name, "cublas")) {
+    // All libraries are searched in their order, in which that one is first.
+    return handle == RTLD_DEFAULT ? nullptr : blas_function(handle, name);
+  }
+  if (!may_be_played(name)) return nullptr;
   const std::string_view base = without_version(name);
   for (unsigned function = 0; function < played_functions; ++function) {
     if (base != names[function]) continue;

@@ -262,6 +262,19 @@ void link_optimised(const std::string& paths) {
   linker.destroy(&made);
 }
 
+// Whose functions of cuBLAS a program gets that opens the library itself.
+void find_blas(const char* path) {
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  for (const char* name :
+       {"cublasCreate_v2", "cublasStrsm_v2", "cublasGetStatusName", "cublasNone"}) {
+    void* const function = ::dlsym(library, name);
+    Dl_info info = {};
+    const bool found = function != nullptr && ::dladdr(function, &info) != 0;
+    const char* const base = found ? std::strrchr(info.dli_fname, '/') : nullptr;
+    std::printf("%s: %s\n", name, base == nullptr ? "none" : base + 1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -272,6 +285,7 @@ int main(int argc, char** argv) {
     if (step == "linked") ask_linked();
     if (step.starts_with("opened=")) ask_opened(path.c_str());
     if (step.starts_with("both=")) ask_both(path);
+    if (step.starts_with("blas=")) find_blas(path.c_str());
     if (step.starts_with("compile=")) compile(path.c_str());
     if (step.starts_with("link=")) link(path.c_str());
     if (step.starts_with("optimise=")) link_optimised(path);

@@ -208,6 +208,8 @@ bool do_step(const std::string& step) {
     note("follow " + (number == 0 ? followed() : followed(static_cast<std::size_t>(number))));
   } else if (name == "count-as-compiled-by") {
     note("count " + counted_as_compiled_by(argument));
+  } else if (name == "multiply") {
+    note("product " + multiplied());
   } else if (name == "count-in-host-memory") {
     note("host " + std::to_string(counted_in_host_memory()));
   } else if (name == "spill") {

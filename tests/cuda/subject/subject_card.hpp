@@ -84,6 +84,9 @@ int fetched();
 std::string followed(std::size_t bytes = 8);
 // A launch of that kernel on pinned host memory.
 int counted_in_host_memory();
+// A product of halves by cuBLAS's functions, where some library has them: "right", or what is
+// wrong.
+std::string multiplied();
 // Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.
 int find_spilling();
 // A graph of a kernel with local variables, twice.

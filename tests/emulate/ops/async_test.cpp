@@ -47,6 +47,26 @@ bar.sync 0;)");
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(words[i], expected[i % 4]);
 }
 
+TEST(AsyncCopies, have_a_policy_behind_the_bytes_that_are_read) {
+  const auto copied = [](const std::string& operands) {
+    return async_words(R"(
+mov.u32 %r4, 0x01020304;
+st.global.u32 [%rd1], %r4;
+mov.u64 %rd7, area;
+cvt.u32.u64 %r7, %rd7;
+mov.u32 %r3, 1;
+createpolicy.fractional.L2::evict_first.b64 %rd8, 0f3F800000;
+cp.async.ca.shared.global.L2::cache_hint [%r7], [%rd1], 4)" +
+                           operands + R"(;
+cp.async.wait_all;
+ld.shared.u32 %r9, [%rd7];)",
+                       1)
+        .at(0);
+  };
+  EXPECT_EQ(copied(", %rd8"), 0x01020304U);
+  EXPECT_EQ(copied(", %r3, %rd8"), 0x04U);
+}
+
 const std::string async_init = "mov.u64 %rd10, bar;\nsetp.eq.u32 %p1, %r1, 0;\n";
 
 TEST(MemoryBarriers, the_phase_ends_when_all_have_arrived) {

@@ -51,6 +51,27 @@ TEST(Compilers, of_several_versions_keep_apart) {
   EXPECT_EQ(ran({both}, true), "first 1: PTX\nsecond 1: PTX\nfirst 2: PTX\n");
 }
 
+TEST(Compilers, lead_programs_that_open_cublas_themselves_to_demarcs) {
+  const auto library = test::build_dir() / "libdemarc_fake_compilers.so";
+  const std::string theirs = library.filename();
+  const auto found = [&](const std::vector<std::string>& in_front) {
+    std::string preload;
+    for (const auto& name : in_front)
+      preload += (preload.empty() ? "" : ":") + (test::build_dir() / name).string();
+    return test::run_program({"/usr/bin/env", "LD_PRELOAD=" + preload,
+                              (test::build_dir() / "demarc_compilers_subject").string(),
+                              "blas=" + library.string()})
+        .out;
+  };
+  const auto said = [](const std::string& ours, const std::string& other) {
+    return "cublasCreate_v2: " + ours + "\ncublasStrsm_v2: " + ours +
+           "\ncublasGetStatusName: " + other + "\ncublasNone: none\n";
+  };
+  EXPECT_EQ(found({"libdemarc_compilers.so"}), said(theirs, theirs));
+  EXPECT_EQ(found({"libdemarc_compilers.so", "libdemarc_blas.so"}),
+            said("libdemarc_blas.so", theirs));
+}
+
 #ifdef DEMARC_NVRTC
 TEST(Compilers, of_nvidia_give_ptx) {
   const std::vector<std::string> steps{

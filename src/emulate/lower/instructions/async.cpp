@@ -21,7 +21,10 @@ bool lower_copy_async(FunctionContext& f, const InstructionView& instruction) {
   if (!to || !from) return false;
   auto& made = f.code.details<AsyncDetails>();
   made.bytes = static_cast<std::uint32_t>(size.value);
-  if (instruction.operands().size() > 3 && !instruction.has("L2::cache_hint")) {
+  // A policy comes last.
+  const std::size_t without_policy =
+      instruction.operands().size() - (instruction.has("L2::cache_hint") ? 1 : 0);
+  if (without_policy > 3) {
     const Source read = f.operands.source(instruction[3], ptx::Type::u32);
     if (read.width == 0) return false;  // a predicate
     made.has_source_bytes = true;

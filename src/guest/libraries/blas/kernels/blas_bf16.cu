@@ -1,0 +1,8 @@
+// Products of bf16 matrices, with sums of f32.
+// demarc: isa 8.3
+// demarc: sm 80
+// demarc: needs nvcc
+#include "tensor_products.cuh"
+
+DEMARC_BLAS_ALL_TILES(Bf16, WideTile, demarc_bf16)
+DEMARC_BLAS_ALL_TILES(Bf16, LargeTile, demarc_bf16_large)

@@ -1,0 +1,7 @@
+// Products of f16 matrices, of up to 16 rows or columns, with sums of f32.
+// demarc: isa 8.3
+// demarc: sm 80
+// demarc: needs nvcc
+#include "tensor_products.cuh"
+
+DEMARC_BLAS_ALL_TILES(F16, FlatTile, demarc_f16_flat)

@@ -1,0 +1,265 @@
+// What libdemarc_blas.so exports, what its handles are set to, and what it refuses.
+#include "blas.hpp"
+
+#include <fstream>
+#include <set>
+
+#include "demarc/base/files.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
+#include "not_run.hpp"
+#include "program.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* headers = "/usr/local/cuda/include";
+
+std::vector<std::string> public_names() {
+  std::ifstream file(test::source_dir() / "tests/guest/libraries/cublas_names.txt");
+  std::vector<std::string> names;
+  for (std::string line; std::getline(file, line);) names.push_back(line);
+  return names;
+}
+
+// Those that take no handle and run no kernel stay NVIDIA's.
+bool stays_nvidias(const std::string& name) {
+  static const std::set<std::string> others{
+      "cublasXerbla",          "cublasSetLoggerCallback", "cublasGetLoggerCallback",
+      "cublasLoggerConfigure", "cublasLtGetVersion",      "cublasLtDisableCpuInstructionsSetMask"};
+  if (others.contains(name)) return true;
+  for (const char* start : {"cublasSetVector", "cublasGetVector", "cublasSetMatrix",
+                            "cublasGetMatrix", "cublasGetCudartVersion", "cublasGetProperty",
+                            "cublasGetStatus", "cublasLtGetCudartVersion", "cublasLtGetProperty",
+                            "cublasLtGetStatus", "cublasLtLogger", "cublasLtHeuristicsCache"}) {
+    if (name.starts_with(start)) return true;
+  }
+  return false;
+}
+
+class BlasLibrary : public Blas {};
+
+TEST_F(BlasLibrary, has_every_public_function_that_takes_a_handle) {
+  const auto names = public_names();
+  ASSERT_GT(names.size(), 500U);
+  std::vector<std::string> missing;
+  for (const std::string& name : names) {
+    if (!stays_nvidias(name) && ::dlsym(blas, name.c_str()) == nullptr) missing.push_back(name);
+    EXPECT_FALSE(stays_nvidias(name) && ::dlsym(blas, name.c_str()) != nullptr) << name;
+  }
+  EXPECT_THAT(missing, IsEmpty());
+}
+
+TEST(BlasNames, are_those_of_the_headers) {
+  if (!std::filesystem::exists(std::filesystem::path(headers) / "cublasLt.h")) {
+    DEMARC_NOT_RUN("no headers of cuBLAS");
+  }
+  const auto listed = test::run_program(
+      {"python3", (test::source_dir() / "tools/list-cublas-names.py").string(), headers});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  std::string kept;
+  for (const std::string& name : public_names()) kept += name + "\n";
+  EXPECT_EQ(listed.out, kept);
+}
+
+TEST_F(BlasLibrary, refuses_what_it_lacks_by_name_once) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(call("cublasStrsm_v2", handle), blas_not_supported);
+  EXPECT_EQ(call("cublasStrsm_v2", handle), blas_not_supported);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::StartsWith(
+                        "demarc: cublasStrsm_v2 was refused, because libdemarc_blas.so lacks this "
+                        "function. This program runs in a tenant on a card where machine code "));
+  EXPECT_THAT(said, HasSubstr("demarc exec --sms 50%\n"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+}
+
+TEST_F(BlasLibrary, keeps_what_a_handle_is_set_to) {
+  void* stream = nullptr;
+  EXPECT_EQ(call("cublasSetStream_v2", handle, &stream), blas_success);
+  void* got = nullptr;
+  EXPECT_EQ(call("cublasGetStream_v2", handle, &got), blas_success);
+  EXPECT_EQ(got, &stream);
+  struct Setting {
+    const char* set;
+    const char* get;
+    int value;
+    int wrong;
+    BlasCode code;
+  };
+  for (const Setting& setting :
+       {Setting{"cublasSetPointerMode_v2", "cublasGetPointerMode_v2", 1, 2, blas_invalid_value},
+        Setting{"cublasSetAtomicsMode", "cublasGetAtomicsMode", 1, 2, blas_invalid_value},
+        Setting{"cublasSetMathMode", "cublasGetMathMode", 16 + 3, 4, blas_not_supported},
+        Setting{"cublasSetMathMode", "cublasGetMathMode", 2, 16 + 8, blas_not_supported},
+        Setting{"cublasSetSmCountTarget", "cublasGetSmCountTarget", 12, -1, blas_invalid_value}}) {
+    EXPECT_EQ(call(setting.set, handle, setting.value), blas_success) << setting.set;
+    EXPECT_EQ(call(setting.set, handle, setting.wrong), setting.code) << setting.set;
+    int value = -1;
+    EXPECT_EQ(call(setting.get, handle, &value), blas_success);
+    EXPECT_EQ(value, setting.value) << setting.get;
+    EXPECT_EQ(call(setting.get, handle, nullptr), blas_invalid_value);
+    const BlasHandle none = nullptr;
+    EXPECT_EQ(call(setting.set, none, setting.value), blas_not_initialized) << setting.set;
+    EXPECT_EQ(call(setting.get, none, &value), blas_not_initialized) << setting.get;
+  }
+  EXPECT_EQ(call("cublasSetMathMode", handle, -1), blas_not_supported);
+  EXPECT_EQ(call("cublasSetWorkspace_v2", handle, nullptr, std::size_t{0}), blas_success);
+  int version = 0;
+  EXPECT_EQ(call("cublasGetVersion_v2", handle, &version), blas_success);
+  EXPECT_EQ(version, 130000) << "no library of NVIDIA's is there";
+  EXPECT_EQ(call("cublasGetVersion_v2", handle, nullptr), blas_invalid_value);
+}
+
+TEST_F(BlasLibrary, knows_its_handles) {
+  std::uint64_t other[8] = {};
+  const BlasHandle foreign = other;
+  const BlasHandle none = nullptr;
+  const float one = 1;
+  for (const BlasHandle handle_of_none : {foreign, none}) {
+    EXPECT_EQ(call("cublasDestroy_v2", handle_of_none), blas_not_initialized);
+    EXPECT_EQ(call("cublasSetStream_v2", handle_of_none, nullptr), blas_not_initialized);
+    EXPECT_EQ(call("cublasSetWorkspace_v2", handle_of_none, nullptr, std::size_t{0}),
+              blas_not_initialized);
+    EXPECT_EQ(call("cublasSgemm_v2", handle_of_none, 0, 0, 1, 1, 1, &one, &one, 1, &one, 1, &one,
+                   &one, 1),
+              blas_not_initialized);
+    EXPECT_EQ(call("cublasSgemmEx", handle_of_none, 0, 0, 1, 1, 1, &one, &one, 0, 1, &one, 0, 1,
+                   &one, &one, 0, 1),
+              blas_not_initialized);
+    EXPECT_EQ(
+        call("cublasSgemv_v2", handle_of_none, 0, 1, 1, &one, &one, 1, &one, 1, &one, &one, 1),
+        blas_not_initialized);
+    EXPECT_EQ(call("cublasSscal_v2", handle_of_none, 1, &one, &one, 1), blas_not_initialized);
+    EXPECT_EQ(call("cublasScopy_v2", handle_of_none, 1, &one, 1, &one, 1), blas_not_initialized);
+    EXPECT_EQ(call("cublasSnrm2_v2", handle_of_none, 1, &one, 1, &one), blas_not_initialized);
+    EXPECT_EQ(call("cublasLtDestroy", handle_of_none), blas_not_initialized);
+  }
+  EXPECT_EQ(call("cublasCreate_v2", nullptr), blas_invalid_value);
+  EXPECT_EQ(call("cublasLtCreate", nullptr), blas_invalid_value);
+}
+
+TEST_F(BlasLibrary, refuses_combinations_that_it_does_not_compute) {
+  const float one = 1;
+  const auto ran = [&](int inputs, int other, int out, int compute, int algorithm = -1) {
+    return call("cublasGemmEx", handle, 0, 0, 1, 1, 1, &one, nullptr, inputs, 1, nullptr, other, 1,
+                &one, nullptr, out, 1, compute, algorithm);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ran(type_f16, type_bf16, type_f16, 68), blas_not_supported);
+  EXPECT_EQ(ran(type_bf16, type_bf16, type_f16, 68), blas_not_supported);
+  EXPECT_EQ(ran(type_f16, type_f16, type_f32, 64), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 74), blas_not_supported) << "FAST_16F";
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 75), blas_not_supported) << "FAST_16BF";
+  EXPECT_EQ(ran(type_f64, type_f64, type_f64, 68), blas_not_supported);
+  EXPECT_EQ(ran(3, 3, 10, 72), blas_not_supported) << "integers";
+  EXPECT_EQ(ran(28, 28, type_f32, 68), blas_not_supported) << "FP8";
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 99), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 24), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 98), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 116), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, -2), blas_not_supported);
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const int algorithm : {-1, 0, 23, 99, 115}) {
+    EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 0, 1, 1, &one, nullptr, 0, 1, nullptr, 0, 1, &one,
+                   nullptr, 0, 1, 68, algorithm),
+              blas_success);
+  }
+  EXPECT_THAT(said, HasSubstr("cublasGemmEx was refused, because it is not computed with the "
+                              "compute type 74 and the data types 0, 0 and 0 (numbers of "));
+  EXPECT_THAT(said, HasSubstr("cublasGemmEx was refused, because it knows no such algorithm. "));
+}
+
+TEST_F(BlasLibrary, finds_what_is_wrong_with_sizes_and_operations) {
+  const auto number = on_card(as_type({1}, type_f32));
+  const float one = 1;
+  const auto ran = [&](int ta, int tb, int m, int n, int k, int lda, int ldb, int ldc,
+                       const float* alpha, const float* beta) {
+    return call("cublasSgemm_v2", handle, ta, tb, m, n, k, alpha, number, lda, number, ldb, beta,
+                number, ldc);
+  };
+  EXPECT_EQ(ran(0, 0, 1, 1, 1, 1, 1, 1, &one, &one), blas_success);
+  EXPECT_EQ(ran(2, 2, 1, 1, 1, 1, 1, 1, &one, &one), blas_success) << "C is T for real numbers";
+  EXPECT_EQ(ran(3, 0, 1, 1, 1, 1, 1, 1, &one, &one), blas_not_supported);
+  EXPECT_EQ(ran(0, -1, 1, 1, 1, 1, 1, 1, &one, &one), blas_not_supported);
+  EXPECT_EQ(ran(0, 0, -1, 1, 1, 1, 1, 1, &one, &one), blas_invalid_value);
+  EXPECT_EQ(ran(0, 0, 1, -1, 1, 1, 1, 1, &one, &one), blas_invalid_value);
+  EXPECT_EQ(ran(0, 0, 1, 1, -1, 1, 1, 1, &one, &one), blas_invalid_value);
+  EXPECT_EQ(ran(0, 0, 2, 1, 1, 1, 1, 2, &one, &one), blas_invalid_value) << "lda";
+  EXPECT_EQ(ran(1, 0, 1, 1, 2, 1, 2, 1, &one, &one), blas_invalid_value) << "lda";
+  EXPECT_EQ(ran(0, 0, 1, 1, 2, 1, 1, 1, &one, &one), blas_invalid_value) << "ldb";
+  EXPECT_EQ(ran(0, 1, 1, 2, 1, 1, 1, 1, &one, &one), blas_invalid_value) << "ldb";
+  EXPECT_EQ(ran(0, 0, 2, 1, 1, 2, 1, 1, &one, &one), blas_invalid_value) << "ldc";
+  EXPECT_EQ(ran(0, 0, 0, 0, 0, 0, 1, 1, &one, &one), blas_invalid_value) << "lda is 1 at least";
+  EXPECT_EQ(ran(0, 0, 1, 1, 1, 1, 1, 1, nullptr, &one), blas_invalid_value);
+  EXPECT_EQ(ran(0, 0, 1, 1, 1, 1, 1, 1, &one, nullptr), blas_invalid_value);
+  using Size = std::int64_t;
+  const Size large = Size{1} << 31;
+  EXPECT_EQ(call("cublasSgemm_v2_64", handle, 0, 0, large, Size{1}, Size{1}, &one, number, large,
+                 number, Size{1}, &one, number, large),
+            blas_not_supported);
+  EXPECT_EQ(call("cublasSgemmStridedBatched", handle, 0, 0, 1, 1, 1, &one, number, 1, 0LL, number,
+                 1, 0LL, &one, number, 1, 0LL, -1),
+            blas_invalid_value);
+}
+
+TEST(BlasWithoutDriver, makes_no_handle) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ::setenv("DEMARC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+        void* const blas = library("libdemarc_blas.so");
+        BlasHandle handle = nullptr;
+        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) ==
+               blas_not_initialized);
+        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasLtCreate")(&handle) ==
+               blas_not_initialized);
+        DEMAND(handle == nullptr);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// On a card without windows all other kernels are refused.
+TEST(BlasKernels, are_rewritten_and_have_no_local_memory) {
+  std::size_t kernels = 0;
+  for (const auto& file : std::filesystem::directory_iterator(
+           test::source_dir() / "src/guest/libraries/blas/kernels/ptx")) {
+    const auto module = ptx::parse_whole(read_file(file.path()).value(), file.path().filename());
+    ASSERT_TRUE(module) << module.error().message;
+    const auto needs = ptx::find_colored_needs(*module);
+    ASSERT_TRUE(needs) << needs.error().message;
+    EXPECT_EQ(needs->variables.bytes, 0U) << file.path();
+    EXPECT_EQ(needs->local_bytes, 0U) << file.path();
+    for (const ptx::ColoredKernel& kernel : needs->kernels) {
+      ++kernels;
+      EXPECT_TRUE(kernel.accepted()) << kernel.name;
+    }
+  }
+  EXPECT_EQ(kernels, 3U * 12 + 4 + 2 * 9);
+}
+
+// The embedded text names an older version of PTX than nvcc writes, which must have what it uses.
+TEST(BlasKernels, are_accepted_by_ptxas_as_the_library_has_them) {
+  if (!test::program_exists("ptxas")) DEMARC_NOT_RUN("no ptxas");
+  const std::string library = read_file(test::build_dir() / "libdemarc_blas.so").value();
+  const auto folder = test::fresh_folder("blas_ptx");
+  std::size_t modules = 0;
+  for (std::size_t at = library.find("\n.version "); at != std::string::npos;
+       at = library.find("\n.version ", at + 1)) {
+    const std::size_t begin = library.rfind('\0', at) + 1;
+    const auto file = folder / "module.ptx";
+    ASSERT_TRUE(write_file(file, library.substr(begin, library.find('\0', at) - begin)));
+    const auto outcome = test::run_program(
+        {"ptxas", "-arch=sm_90", "-O0", file.string(), "-o", (folder / "module.cubin").string()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err.substr(0, 500);
+    ++modules;
+  }
+  EXPECT_EQ(modules, 8U);
+}
+
+}  // namespace
+}  // namespace demarc::cuda
