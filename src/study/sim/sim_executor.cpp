@@ -21,7 +21,8 @@ constexpr std::uint64_t max_neighbour_bytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t max_neighbour_accesses = std::uint64_t{1} << 17U;
 
 constexpr std::size_t settled_runs = 32;
-constexpr std::size_t rate_launches = 4;  // of a victim whose neighbour's rate alone is asked for
+constexpr std::size_t rate_launches =
+    4;  // runs of a victim while its neighbour's rate alone is measured
 
 // By more than two per cent. Refreshes of the DRAM make one.
 bool kernel_times_differ(std::span<const sim::Cycles> runs) {

@@ -31,8 +31,8 @@ struct CellKey {
 };
 
 struct CellTimes {
-  std::vector<double> ns;      // of all samples, in order; warm-up launches are among them
-  std::uint64_t launches = 0;  // of the victim, which these samples are made of
+  std::vector<double> ns;      // all samples, in order, with those of warm-up launches
+  std::uint64_t launches = 0;  // runs of the victim that these samples are made of
   double aggressor_rate = 0;   // launches a second, all lanes
 };
 

@@ -21,7 +21,7 @@ std::vector<std::uint64_t> lines_of(const Walk& walk) {
   const auto block = source->next_block().value();
   std::vector<std::uint64_t> lines;
   Step step;
-  step.shared_rows = 7;  // of the step before
+  step.shared_rows = 7;  // left by the step before
   step.floats = 7;
   for (block->next(0, step); step.kind != StepKind::end; block->next(0, step)) {
     EXPECT_EQ(step.count, 1);
