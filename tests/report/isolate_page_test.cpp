@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "golden.hpp"
+#include "isolate_result.hpp"
 #include "made_up.hpp"
 
 namespace demarc::report {
@@ -54,6 +55,63 @@ TEST(IsolatePage, names_figures_that_cannot_be_right_and_doubts_those_of_a_card)
   EXPECT_THAT(isolate_page(result, ""), HasSubstr("In doubt: mask: a gain"));
   result.device.measured = false;
   EXPECT_THAT(isolate_page(result, ""), HasSubstr("Cannot be right: mask: a gain"));
+}
+
+// The axis of slowdowns, of which one is far above the others.
+TEST(IsolatePage, draws_slowdowns_of_many_sizes_on_a_logarithmic_axis) {
+  const auto logarithmic = [](const study::StudyResult& result) {
+    for (const Json& block : blocks_in(isolate_page(result, ""))) {
+      if (block["kind"] == "chart" && block["title"] == "Slowdown next to the worst neighbour") {
+        return block["y"].value("log", false);
+      }
+    }
+    throw std::out_of_range("there is no chart of slowdowns");
+  };
+  study::StudyResult result = made_up_study();
+  EXPECT_FALSE(logarithmic(result));
+  result.modes[0].victims[0].mean_percent.value = 5000;
+  EXPECT_TRUE(logarithmic(result));
+}
+
+// A victim without an idle cell has no slowdown, and not that of another victim.
+TEST(IsolatePage, maps_no_slowdown_of_a_victim_that_was_not_measured_next_to_idle_neighbours) {
+  // The base64 of four bytes per cell.
+  const auto rows = [](const study::StudyResult& result) {
+    for (const Json& block : blocks_in(isolate_page(result, ""))) {
+      if (block["kind"] == "heat_maps") {
+        return block["maps"][0]["r"]["u32"].get<std::string>().size();
+      }
+    }
+    throw std::out_of_range("there are no maps");
+  };
+  study::StudyResult result = made_up_study();
+  EXPECT_EQ(rows(result), 24U) << "four cells";
+  std::erase_if(result.cells, [](const study::Cell& cell) {
+    return cell.mode == 0 && cell.victim == 0 && !cell.aggressor;
+  });
+  EXPECT_EQ(rows(result), 12U) << "two cells";
+}
+
+TEST(IsolatePage, says_what_a_mode_does_with_launches_and_memory_domains) {
+  study::Mode mode{partition::Mode::mask, true};
+  const std::string divided = meaning_of_mode(mode);
+  EXPECT_THAT(divided, HasSubstr("memory in colours"));
+  EXPECT_THAT(divided, Not(HasSubstr("CUDA graph")));
+  EXPECT_THAT(divided, Not(HasSubstr("domain")));
+  mode.launches = study::Launches::graph;
+  mode.common_domain = true;
+  EXPECT_EQ(meaning_of_mode(mode),
+            divided +
+                "; the victim is replayed as a CUDA graph; all parts share one memory "
+                "synchronisation domain");
+}
+
+TEST(IsolatePage, of_commands_says_what_their_times_are) {
+  study::StudyResult result = made_up_study();
+  const auto words = HasSubstr("A time of a command is that of a run");
+  EXPECT_THAT(isolate_page(result, ""), Not(words));
+  result.plan.victims[1].spec = "cmd:make";
+  EXPECT_THAT(isolate_page(result, ""), words);
 }
 
 TEST(IsolatePage, of_a_study_that_was_ended_early_says_so) {

@@ -179,6 +179,18 @@ TEST(LocalityStudies, of_a_launch_have_its_accesses_its_rates_and_its_pages) {
   EXPECT_EQ(four->pages[2].gpus, 4U);
 }
 
+TEST(LocalityStudies, know_their_device_and_the_seed_of_their_launch) {
+  gpu::Launch launch =
+      gpu::parse_launch(
+          {.ptx = "twice.ptx", .kernel = "k", .grid = "4", .block = "32", .arguments = "buf:4096"})
+          .value();
+  launch.seed = 77;
+  const auto study = study_locality(twice, "twice.ptx", launch, {}, "sim:gtx1080", 1);
+  ASSERT_TRUE(study) << study.error().message;
+  EXPECT_EQ(study->device, "GTX 1080");
+  EXPECT_EQ(study->seed, 77U);
+}
+
 TEST(LocalityStudies, are_refused_for_a_card_that_is_not_described_and_for_ptx_that_is_none) {
   const auto real = studied("cuda:0");
   ASSERT_FALSE(real);

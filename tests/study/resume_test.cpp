@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/study/study.hpp"
@@ -333,6 +335,39 @@ TEST(Contents, are_of_the_launch_file_its_ptx_and_what_its_buffers_hold) {
   EXPECT_NE(second, first);
   write("b.bin", "five");
   EXPECT_NE(digest(), second);
+}
+
+TEST(Resume, prepares_the_cells_that_are_left_and_says_how_much_of_them_was_taken) {
+  Script script;
+  Plan plan = resumed_plan();
+  plan.rule.warm_up = 3;
+  const StudyResult earlier = read_back(run_until(script, plan, baselines + 1));
+  ASSERT_EQ(script.prepared.size(), 1U);
+  ASSERT_EQ(script.prepared[0].size(), baselines + 8);
+  for (const PlannedVisit& planned : script.prepared[0]) EXPECT_EQ(planned.taken, 0U);
+  run_until(script, plan, measurements, &earlier);
+  ASSERT_EQ(script.prepared.size(), 2U);
+  ASSERT_EQ(script.prepared[1].size(), 8U) << "each cell has a round left, and no baseline";
+  std::multiset<std::uint64_t> taken;
+  for (const PlannedVisit& planned : script.prepared[1]) taken.insert(planned.taken);
+  EXPECT_EQ(taken.count(0), 7U);
+  EXPECT_EQ(taken.count(3 + 2), 1U) << "the launches of one visit, to warm up and timed";
+}
+
+TEST(Resume, cells_of_other_contents_of_a_workload_are_refused) {
+  const auto folder = test::fresh_folder("changed_contents");
+  const auto stream = folder / "s.txt";
+  ASSERT_TRUE(write_file(stream.string(), "one"));
+  Script script;
+  Plan plan = resumed_plan();
+  plan.aggressors = {{"s", "stream:" + stream.string()}};
+  const StudyResult earlier = run_until(script, plan, measurements);
+  const ScriptedExecutor executor(script);
+  EXPECT_TRUE(check_same_study(earlier, "f", plan, executor));
+  ASSERT_TRUE(write_file(stream.string(), "two"));
+  const auto checked = check_same_study(earlier, "f", plan, executor);
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("contents of stream:" + stream.string()));
 }
 
 TEST(ReadStudy, refuses_what_is_not_a_study_and_names_the_place) {

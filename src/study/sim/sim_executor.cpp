@@ -22,7 +22,7 @@ constexpr std::uint64_t max_neighbour_accesses = std::uint64_t{1} << 17U;
 
 constexpr std::size_t settled_runs = 32;
 constexpr std::size_t rate_launches =
-    4;  // launches of a victim of which only its neighbour's rate is asked
+    4;  // runs of a victim while its neighbour's rate alone is measured
 
 // By more than two per cent. Refreshes of the DRAM make one.
 bool kernel_times_differ(std::span<const sim::Cycles> runs) {

@@ -31,8 +31,8 @@ struct CellKey {
 };
 
 struct CellTimes {
-  std::vector<double> ns;      // times of all samples, in order, with warm-up launches
-  std::uint64_t launches = 0;  // launches of the victim in these samples
+  std::vector<double> ns;      // all samples, in order, with those of warm-up launches
+  std::uint64_t launches = 0;  // runs of the victim that these samples are made of
   double aggressor_rate = 0;   // launches a second, all lanes
 };
 

@@ -76,6 +76,16 @@ TEST(ExactCycles, with_all_registers_taken_a_miss_starts_when_one_is_free) {
   }
 }
 
+TEST(ExactCycles, with_all_registers_taken_a_read_past_the_cache_starts_when_one_is_free) {
+  Spec spec = small_memory();
+  spec.miss_registers = 1;
+  Simulation gpu(spec);
+  const std::array<Request, 2> two{
+      Request{.sm = SmIndex(0), .address = PhysicalAddress(0)},
+      Request{.sm = SmIndex(1), .address = PhysicalAddress(other_bank), .cached = false}};
+  EXPECT_EQ(gpu.timed(two).value()[1].first.raw(), 55 + 9 + 11 + 2 + 20 + 18U);
+}
+
 // With all registers taken for reads past the cache, one waits and a load through it does not.
 TEST(ExactCycles, registers_for_reads_past_the_cache_are_a_part_of_all) {
   for (const std::uint32_t registers : {0U, 1U}) {

@@ -134,6 +134,29 @@ TEST(MemorySimulation, what_takes_too_long_is_shown_with_every_queue) {
   EXPECT_THAT(ran.error().message, HasSubstr("on the way to: 1 "));
 }
 
+// Two warps of the block wait for their loads and one at the barrier; the other SMs do nothing.
+TEST(MemorySimulation, what_waits_is_counted_by_kind) {
+  Spec spec = small_memory();
+  spec.miss_registers = 2;
+  Simulation gpu(spec);
+  const auto load = [](std::uint64_t row) {
+    return std::vector<Step>{access(StepKind::load, {(row * other_row) | 1}, true),
+                             access(StepKind::load, {(row * other_row) | 1}, true)};
+  };
+  Step barrier;
+  barrier.kind = StepKind::barrier;
+  gpu.add_client({"reader", sms({0, 1}), launch_of({{load(1), load(2), {barrier}}}), {}});
+  ASSERT_TRUE(gpu.run_for(40_cycles));
+  EXPECT_EQ(gpu.waiting(),
+            "client reader: kernel of 1 blocks of 96 threads, 0 bytes of shared memory: 0 not "
+            "placed, 1 running\n"
+            "SM 0: 1 blocks; warps: 2 wait for loads, 1 at a barrier, 0 for the load-store unit, 0 "
+            "others; 2 of 8 miss registers, 0 of 8 store registers\n"
+            "slice 0: 2 of 2 miss registers, 0 packets wait; channel: 1 reads, 0 writes wait, "
+            "reading\n"
+            "  bank 0: 1 reads, 0 writes, row 0x2\n");
+}
+
 TEST(MemorySimulation, an_address_outside_the_clients_memory_is_an_error) {
   Simulation gpu(small_memory());
   const Translation translation{Address(0x1000), 12, {PhysicalAddress(0)}};

@@ -54,6 +54,17 @@ TEST(SpecRules, have_two_sides) {
          s.port_of_slice = Ports{2};
        },
        "a slice has a port that does not exist"},
+      {[](Spec& s) { s.gpc_of_sm.assign(65535, 0); }, [](Spec& s) { s.gpc_of_sm.assign(65536, 0); },
+       "more SMs or slices than 65535"},
+      {[](Spec& s) {
+         s.address.stack.modulus = s.slices = 65535;
+         s.port_of_slice.assign(65535, 0);
+       },
+       [](Spec& s) {
+         s.address.stack.modulus = s.slices = 65536;
+         s.port_of_slice.assign(65536, 0);
+       },
+       "more SMs or slices than 65535"},
       {as_it_is, [](Spec& s) { s.l2.ways = 0; }, "another number of L2 sets"},
       {[](Spec& s) {
          s.address.set.rows.clear();
@@ -223,6 +234,14 @@ TEST(L1OfOneSet, answers_as_any_other_and_none_answers_nothing) {
     ASSERT_TRUE(gpu.run_launches(client, 1));
     EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, sets == 0 ? 0U : 8U) << sets;
   }
+}
+
+TEST(SpecOfADevice, has_the_rows_of_its_description) {
+  gpu::Device device = gpu::find_device("gtx1080").value();
+  const std::uint32_t described = device.memory_system->row_shift;
+  EXPECT_EQ(make_spec(device)->address.row_shift, described);
+  ++device.memory_system->row_shift;
+  EXPECT_EQ(make_spec(device)->address.row_shift, described + 1);
 }
 
 TEST(SpecOfADevice, a_time_that_no_simulation_can_hold_is_refused_with_its_place) {

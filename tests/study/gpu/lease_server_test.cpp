@@ -100,6 +100,14 @@ TEST_F(LeaseServerTest, a_folder_that_cannot_be_made_is_an_error) {
               HasSubstr("tenant: cannot make " + of_study->lease_folder().string()));
 }
 
+TEST_F(LeaseServerTest, programs_in_a_part_have_the_runtime_folder_of_the_caller) {
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  EXPECT_THAT(LeaseServer::restoring_words(),
+              testing::ElementsAre("env", "XDG_RUNTIME_DIR=/run/user/7"));
+  ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_THAT(LeaseServer::restoring_words(), testing::ElementsAre("env", "-u", "XDG_RUNTIME_DIR"));
+}
+
 TEST_F(LeaseServerTest, without_a_socket_there_is_no_server_to_ask) {
   const auto server = LeaseServer::prepare(of_study, {program.string(), 0, ""}).value();
   const auto words = server->account();

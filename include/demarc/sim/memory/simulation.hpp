@@ -128,8 +128,8 @@ class Simulation {
   ClientIndex add_client(ClientSpec client);
 
   // Runs until `client` has finished `launches` launches in all. Errors: those of a source, an
-  // address outside a translation, and a simulation that is stuck or takes more than `limit`
-  // cycles, with all that is waiting.
+  // address outside a translation, a simulation that is stuck or takes more than `limit` cycles,
+  // with all that is waiting, and those of check_counts().
   [[nodiscard]] Result<void> run_launches(ClientIndex client, std::uint64_t launches,
                                           Cycles limit = Cycles(std::uint64_t{1} << 40U));
   // Runs for `cycles` cycles, or until nothing is left to do.
