@@ -171,9 +171,13 @@ Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& g
 // Over the environment of this process.
 std::vector<std::pair<std::string, std::string>> environment_for(
     const Prepared& prepared, const std::string& preload, const std::string& control,
-    const std::string& tenant, const std::vector<std::string>& in_front, const std::string& mps) {
+    const std::string& tenant, bool windows, const std::vector<std::string>& in_front,
+    const std::string& mps) {
   std::vector<std::pair<std::string, std::string>> environment{
-      {"CUDA_INJECTION64_PATH", preload}, {control_variable, control}, {tenant_variable, tenant}};
+      {"CUDA_INJECTION64_PATH", preload},
+      {control_variable, control},
+      {tenant_variable, tenant},
+      {windows_variable, windows ? "1" : ""}};
   const char* other = std::getenv("CUDA_INJECTION64_PATH");
   if (other != nullptr && preload != other) {
     environment.emplace_back(chained_injection_variable, other);
@@ -426,9 +430,11 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   }
   DEMARC_TRY(
       Supervisor supervisor,
-      start_supervised(plan, control, claim, tenant,
-                       {plan.command, environment_for(prepared, preload, control.value(),
-                                                      plan.tenant, in_front, division.mps)}));
+      start_supervised(
+          plan, control, claim, tenant,
+          {plan.command, environment_for(prepared, preload, control.value(), plan.tenant,
+                                         tenant && !tenant->refuses_machine_code(plan.windows),
+                                         in_front, division.mps)}));
   if (plan.started) plan.started(control.value());
   ConfineOutcome outcome;
   outcome.program_exit_code = supervisor.wait();

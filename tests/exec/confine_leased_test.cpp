@@ -78,6 +78,20 @@ TEST_F(LeasedPrograms, are_not_started_to_run_as_they_are_where_colours_change_w
   EXPECT_THAT(run("true"), StartsWith("0 ")) << "what has PTX runs";
 }
 
+TEST_F(LeasedPrograms, are_told_whether_machine_code_runs) {
+  const std::string runs = "test \"$DEMARC_WINDOWS\" = 1";
+  const std::string refused = "test \"${DEMARC_WINDOWS-1}\" = ''";
+  EXPECT_THAT(run(runs), StartsWith("0 "));
+  EXPECT_THAT(run(runs, [](ConfinePlan& plan) { plan.windows = WindowUse::always; }),
+              StartsWith("0 "));
+  ::setenv("DEMARC_WINDOWS", "1", 1);  // as if a program in a window had started this one
+  EXPECT_THAT(run(refused, [](ConfinePlan& plan) { plan.windows = WindowUse::never; }),
+              StartsWith("0 "));
+  server->lease.share.law = color::make_law(color::RemainderSteps{.chunk_shift = 8});
+  EXPECT_THAT(run(refused), StartsWith("0 "));
+  ::unsetenv("DEMARC_WINDOWS");
+}
+
 TEST_F(LeasedPrograms, find_demarcs_cublas_where_machine_code_is_refused) {
   const std::string compilers = test::build_dir() / "libdemarc_compilers.so";
   const std::string both = "test \"$LD_PRELOAD\" = '" + compilers + ":" +

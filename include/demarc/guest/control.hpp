@@ -20,6 +20,8 @@ namespace demarc::cuda {
 inline constexpr const char* control_variable = "DEMARC_CONTROL";
 // The tenant's name; empty if the program has no lease, whatever the variable was before.
 inline constexpr const char* tenant_variable = "DEMARC_TENANT";
+// "1" where machine code runs in windows of the tenant's memory, else empty (python/demarc/torch).
+inline constexpr const char* windows_variable = "DEMARC_WINDOWS";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 // Whether code runs at addresses that the page table leads to the tenant's bytes
