@@ -93,10 +93,8 @@ const RegisterVerb registered_locality({
                      "number of GPUs that share the blocks, for the page maps")
           ->check(CLI::Range(1, 64));
       app.add_option("--limit", options->analysis.instruction_limit,
-                     "largest number of warp instructions of a block that are followed one by "
-                     "one; a block with more counts as hung. Trips of a loop that has a closed "
-                     "form, and instructions that decide no address, are not followed, so they "
-                     "do not count (demarc emulate --limit counts all)")
+                     "largest number of warp instructions per block that are followed one by one; "
+                     "trips of a closed form are not")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       add_json(app, options->json, "the indices", {"demarc.locality/1"});
       app.add_flag("--maps", options->maps, "add the cells of the maps to the JSON");
