@@ -118,6 +118,33 @@ TEST_F(BlasLt, multiplies_with_an_algorithm_of_the_heuristic_or_none) {
       << "a handle of cuBLAS is one of cuBLASLt";
 }
 
+TEST_F(BlasLt, multiplies_batches_at_strides_and_by_arrays_of_addresses) {
+  describe(type_f16, type_f16, 1, 1, 1);
+  const auto a_numbers = on_card(as_type({2, 3}, type_f16));
+  const auto b_numbers = on_card(as_type({4, 5}, type_f16));
+  const auto addresses = [&](unsigned long long at) {
+    const unsigned long long both[] = {at, at + 2};
+    std::vector<std::byte> bytes(sizeof both);
+    std::memcpy(bytes.data(), both, sizeof both);
+    return on_card(bytes);
+  };
+  for (void* layout : {a, b, c, d}) {
+    ASSERT_EQ(set_layout(layout, 5, 2), blas_success);
+    ASSERT_EQ(set_layout(layout, 6, std::int64_t{1}), blas_success);
+  }
+  for (const std::uint32_t mode : {0U, 1U}) {
+    for (void* layout : {a, b, c, d}) ASSERT_EQ(set_layout(layout, 8, mode), blas_success);
+    const auto out = on_card(as_type({0, 0}, type_f16));
+    const auto at = [&](unsigned long long numbers) {
+      return mode == 0 ? numbers : addresses(numbers);
+    };
+    ASSERT_EQ(matmul(at(a_numbers), at(b_numbers), at(out), at(out)), blas_success);
+    const auto got = from_card(out, 4);
+    EXPECT_EQ(number_of(got.data(), type_f16), 8) << mode;
+    EXPECT_EQ(number_of(got.data() + 2, type_f16), 15) << mode;
+  }
+}
+
 TEST_F(BlasLt, has_the_epilogues_of_pytorch) {
   EXPECT_EQ(after_epilogue(1, -3, 5), -3);
   EXPECT_EQ(after_epilogue(2, -3, 5), 0);

@@ -7,10 +7,10 @@ namespace {
 struct Shape {
   int m = 0, n = 0, k = 0;
   BlasType inputs = type_f16, out = type_f16;
-  int compute = 68;  // CUBLAS_COMPUTE_32F
-  int ahead_b = 0;   // likewise, B alone
-  int ahead = 0;     // elements behind an aligned address
-  int more = 0;      // added to each leading dimension
+  int compute = 68;              // CUBLAS_COMPUTE_32F
+  int ahead_a = 0, ahead_b = 0;  // likewise, of A or B alone
+  int ahead = 0;                 // elements behind an aligned address
+  int more = 0;                  // added to each leading dimension
   double alpha = 1, beta = 0;
   int batches = 1;
   bool arrays = false;
@@ -49,7 +49,9 @@ class BlasProducts : public Blas {
   }
   // The worst error of a product by GemmEx, GemmStridedBatchedEx or GemmBatchedEx.
   void expect_right(int ta, int tb, const Shape& s) {
-    const Side a = side(ta == 0 ? s.m : s.k, ta == 0 ? s.k : s.m, s.inputs, s, 1);
+    Shape of_a = s;
+    of_a.ahead += s.ahead_a;
+    const Side a = side(ta == 0 ? s.m : s.k, ta == 0 ? s.k : s.m, s.inputs, of_a, 1);
     Shape of_b = s;
     of_b.ahead += s.ahead_b;
     const Side b = side(tb == 0 ? s.k : s.n, tb == 0 ? s.n : s.k, s.inputs, of_b, 2);
@@ -219,10 +221,16 @@ TEST_F(BlasProducts, of_few_rows_at_any_alignment_are_right) {
     expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead = 1});
     expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .more = 1});
     expect_right({.m = 3, .n = 40, .k = 47, .inputs = type, .out = type, .batches = 2});
+    expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead_a = 1});
     expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead_b = 1});
-    expect_right({.m = 3, .n = 40, .k = 48, .inputs = type, .out = type, .ahead_b = 1});
-    expect_right(
-        {.m = 24, .n = 3, .k = 7, .inputs = type, .out = type, .batches = 2, .arrays = true});
+    expect_right({.m = 24,
+                  .n = 3,
+                  .k = 8,
+                  .inputs = type,
+                  .out = type,
+                  .ahead = 1,
+                  .batches = 2,
+                  .arrays = true});
   }
 }
 
@@ -254,20 +262,35 @@ TEST_F(BlasProducts, can_be_captured_into_graphs) {
   ASSERT_EQ(call("cublasSetStream_v2", handle, stream), blas_success);
   const auto three = on_card(as_type({3}, type_bf16));
   const auto out = on_card(as_type({0}, type_f32));
-  const float one = 1;
+  const auto other = on_card(as_type({0}, type_f32));
+  const auto scale = on_card(as_type({1}, type_f32));
+  ASSERT_EQ(call("cublasSetPointerMode_v2", handle, 1), blas_success);
   ASSERT_EQ(test::fake_symbol<int(void*, int)>("cuStreamBeginCapture_v2")(stream, 0), 0);
-  EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 1, 1, 1, &one, three, int{type_bf16}, 1, three,
-                 int{type_bf16}, 1, &one, out, int{type_f32}, 1, 68, -1),
+  EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 1, 1, 1, scale, three, int{type_bf16}, 1, three,
+                 int{type_bf16}, 1, scale, out, int{type_f32}, 1, 68, -1),
             blas_success);
+  EXPECT_EQ(
+      call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, scale, scale, 1, scale, 1, scale, other, 1),
+      blas_success);
   ASSERT_EQ(test::fake_symbol<int(void*, void**)>("cuStreamEndCapture")(stream, &graph), 0);
   EXPECT_EQ(number_of(from_card(out, 4).data(), type_f32), 0);
   ASSERT_EQ(test::fake_symbol<int(void**, void*, unsigned long long)>(
                 "cuGraphInstantiateWithFlags")(&executable, graph, 0ULL),
             0);
-  for (const double sum : {9, 18}) {
+  // Each launch reads the scales as they are then.
+  double sum = 0;
+  double other_sum = 0;
+  for (const double now : {1, 2}) {
+    const auto bytes = as_type({now}, type_f32);
+    ASSERT_EQ(test::fake_symbol<int(unsigned long long, const void*, std::size_t)>(
+                  "cuMemcpyHtoD_v2")(scale, bytes.data(), 4),
+              0);
     ASSERT_EQ(test::fake_symbol<int(void*, void*)>("cuGraphLaunch")(executable, stream), 0);
     ASSERT_EQ(test::fake_symbol<int(void*)>("cuStreamSynchronize")(stream), 0);
+    sum = now * 9 + now * sum;
+    other_sum = now * now * now + now * other_sum;
     EXPECT_EQ(number_of(from_card(out, 4).data(), type_f32), sum);
+    EXPECT_EQ(number_of(from_card(other, 4).data(), type_f32), other_sum);
   }
 }
 

@@ -88,21 +88,26 @@ Code run_gemv(const char* function, Handle* handle, Operation operation, std::in
 }
 
 template <class Number>
-Code run_change(const char* name, Handle* handle, std::int64_t n, const Number* alpha,
-                const Number* x, std::int64_t step_x, const Number* y, std::int64_t step_y) {
-  if (known(handle) == nullptr) return not_initialized;
-  if (alpha == nullptr) return invalid_value;
+Code launch_change(const char* name, const Handle& handle, VectorArguments p, std::int64_t n,
+                   const Number* x, std::int64_t step_x, const Number* y, std::int64_t step_y) {
   if (n <= 0) return success;
-  VectorArguments p = {};
   p.x = first_of(x, n, step_x);
   p.y = first_of(y, n, step_y);
   p.step_x = step_x;
   p.step_y = step_y;
   p.rows = static_cast<std::uint64_t>(n);
-  set_scales<Number>(p, handle->pointers, alpha, nullptr);
   return launch_vector(kernel_of<Number>(name),
-                       std::min<std::uint64_t>(blocks_for(p.rows, threads), max_blocks), *handle,
-                       p);
+                       std::min<std::uint64_t>(blocks_for(p.rows, threads), max_blocks), handle, p);
+}
+
+template <class Number>
+Code run_change(const char* name, Handle* handle, std::int64_t n, const Number* alpha,
+                const Number* x, std::int64_t step_x, const Number* y, std::int64_t step_y) {
+  if (known(handle) == nullptr) return not_initialized;
+  if (alpha == nullptr) return invalid_value;
+  VectorArguments p = {};
+  set_scales<Number>(p, handle->pointers, alpha, nullptr);
+  return launch_change(name, *handle, p, n, x, step_x, y, step_y);
 }
 
 // `result` is on the card or on the host, as the handle's pointers are.
@@ -136,9 +141,6 @@ Code run_sum(const char* name, Handle* handle, std::int64_t n, const Number* x, 
   return on_host ? copy_to_host(result, handle->result, sizeof(Number), handle->stream) : success;
 }
 
-template <class Number>
-constexpr Number one = 1;
-
 // The step of one that has none gives no elements, as in BLAS.
 template <class Number>
 Code run_norm(Handle* handle, std::int64_t n, const Number* x, std::int64_t step, Number* result) {
@@ -150,14 +152,11 @@ Code run_scale(Handle* handle, std::int64_t n, const Number* alpha, Number* x, s
   return run_change<Number>("scal", handle, step > 0 ? n : 0, alpha, x, step, x, step);
 }
 
-// The factor of a copy is not used, wherever the handle's pointers point.
 template <class Number>
 Code run_copy(Handle* handle, std::int64_t n, const Number* x, std::int64_t step_x, Number* y,
               std::int64_t step_y) {
   if (known(handle) == nullptr) return not_initialized;
-  Handle with_host_pointers = *handle;
-  with_host_pointers.pointers = host_pointers;
-  return run_change<Number>("copy", &with_host_pointers, n, &one<Number>, x, step_x, y, step_y);
+  return launch_change<Number>("copy", *handle, {}, n, x, step_x, y, step_y);
 }
 
 }  // namespace
