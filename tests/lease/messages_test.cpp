@@ -177,9 +177,10 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
   EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
-  EXPECT_EQ(refused(R"({"do":"steal"})"),
-            "request.do: 'steal': one of open, attach, pages, take, give, show, lend, borrow, list, "
-            "grow, move, revoke, end-work, slo was expected");
+  EXPECT_EQ(
+      refused(R"({"do":"steal"})"),
+      "request.do: 'steal': one of open, attach, pages, take, give, show, lend, borrow, list, "
+      "grow, move, revoke, end-work, slo was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");
