@@ -124,6 +124,17 @@ TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
   EXPECT_EQ(client.revoke("a").error(), error);
 }
 
+TEST_F(Client, refuses_borrowed_bytes_that_are_not_a_range) {
+  constexpr std::uint64_t step = extent_step;
+  for (const auto& [first, bytes] :
+       {std::pair<std::uint64_t, std::uint64_t>{step, 0}, {step, step + 1}, {step + 1, step}}) {
+    answer(to_text(Extent{LinearByte(first), bytes}));
+    EXPECT_THAT(why(client.borrow("0f")),
+                HasSubstr(fmt::format("{} bytes at {} for borrowed memory", bytes, first)));
+    static_cast<void>(question());
+  }
+}
+
 TEST_F(Client, asks_for_as_many_pages_as_come_at_a_time) {
   const int file = listener.file();
   answer(to_text(PageBatch{{color::ArenaPage(7), 2}}), {file, file});

@@ -9,7 +9,7 @@
 namespace demarc::cuda {
 namespace {
 
-const IpcHandle good{"0123456789abcdef0123456789abcdef", 512, 4096};
+const IpcHandle some_handle{"0123456789abcdef0123456789abcdef", 512, 4096};
 
 std::string text_of(const CuIpcHandle& handle) {
   return {handle.bytes, sizeof handle.bytes};
@@ -22,9 +22,9 @@ CuIpcHandle handle_of(const std::string& text) {
 }
 
 TEST(IpcHandles, name_a_key_a_place_and_a_size) {
-  const CuIpcHandle handle = packed(good).value();
-  EXPECT_EQ(unpacked(handle), good);
-  EXPECT_EQ(text_of(handle), std::string("demarc memory 1\0", 16) + good.key +
+  const CuIpcHandle handle = packed(some_handle).value();
+  EXPECT_EQ(unpacked(handle), some_handle);
+  EXPECT_EQ(text_of(handle), std::string("demarc memory 1\0", 16) + some_handle.key +
                                  std::string("\0\2\0\0\0\0\0\0\0\x10\0\0\0\0\0\0", 16));
 }
 
@@ -42,12 +42,12 @@ TEST(IpcHandles, have_a_key_of_the_server) {
 }
 
 TEST(IpcHandles, of_no_bytes_are_none) {
-  EXPECT_FALSE(unpacked(packed({good.key, 0, 0}).value()));
-  EXPECT_TRUE(unpacked(packed({good.key, 0, 1}).value()));
+  EXPECT_FALSE(unpacked(packed({some_handle.key, 0, 0}).value()));
+  EXPECT_TRUE(unpacked(packed({some_handle.key, 0, 1}).value()));
 }
 
 RC_GTEST_PROP(IpcHandles, are_none_with_another_mark_or_another_key, ()) {
-  std::string text = text_of(packed(good).value());
+  std::string text = text_of(packed(some_handle).value());
   const auto at = *rc::gen::inRange<std::size_t>(0, 48);
   const auto byte = *rc::gen::arbitrary<char>();
   const bool same = text[at] == byte;
@@ -63,7 +63,7 @@ RC_GTEST_PROP(IpcHandles, of_other_programs_are_none, ()) {
 }
 
 RC_GTEST_PROP(IpcHandles, come_back_as_they_were, ()) {
-  IpcHandle handle = good;
+  IpcHandle handle = some_handle;
   for (char& digit : handle.key) digit = *rc::gen::elementOf(std::string("0123456789abcdef"));
   handle.place = *rc::gen::arbitrary<std::uint64_t>();
   handle.bytes = *rc::gen::positive<std::uint64_t>();

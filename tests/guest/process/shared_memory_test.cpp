@@ -105,7 +105,9 @@ TEST_F(MemoryOfSeveralProcesses, has_no_handle_where_it_is_not_an_allocation_of_
 }
 
 TEST_F(MemoryOfSeveralProcesses, is_opened_at_its_place_and_known_as_own_memory_is) {
-  const DevicePointer address = opened(4096, 1000);
+  DevicePointer address = 0;
+  EXPECT_THAT(open(packed({other, 4096, 1000}).value(), &address, 0), Optional(cu_success))
+      << "the flag is for other cards";
   EXPECT_EQ(address, own + of_others.first.raw() + 4096);
   EXPECT_THAT(server->asked(), Contains(Request(BorrowRequest{other})));
   DevicePointer base = 0;
@@ -168,9 +170,9 @@ TEST_F(MemoryOfSeveralProcesses, is_freed_by_the_process_that_allocated_it) {
 
 TEST_F(MemoryOfSeveralProcesses, is_refused_by_handles_that_lead_nowhere) {
   DevicePointer address = 7;
-  const CuIpcHandle good = packed({other, 0, 1000}).value();
-  EXPECT_THAT(open(good, nullptr), Optional(cu_error_invalid_value));
-  EXPECT_THAT(open(good, &address, 2), Optional(cu_error_invalid_value));
+  const CuIpcHandle right = packed({other, 0, 1000}).value();
+  EXPECT_THAT(open(right, nullptr), Optional(cu_error_invalid_value));
+  EXPECT_THAT(open(right, &address, 2), Optional(cu_error_invalid_value));
   EXPECT_THAT(open(CuIpcHandle{}, &address), Optional(cu_error_invalid_handle));
   EXPECT_THAT(told, ElementsAre("cuIpcOpenMemHandle_v2 was refused: the handle does not come from "
                                 "a process of a tenant"));
@@ -185,8 +187,11 @@ TEST_F(MemoryOfSeveralProcesses, is_refused_by_handles_that_lead_nowhere) {
                 HasSubstr(fmt::format("names {} bytes at {} of a range of 2097152", bytes, place)));
     EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{of_others.first})));
   }
+  server->of_others = lease::Extent{of_others.first + 512, one_extent};
+  EXPECT_THAT(open(right, &address), Optional(cu_error_map_failed));
+  EXPECT_THAT(told.back(), HasSubstr("the answer of demarc serve cannot be understood"));
   server->of_others.reset();
-  EXPECT_THAT(open(good, &address), Optional(cu_error_invalid_handle));
+  EXPECT_THAT(open(right, &address), Optional(cu_error_invalid_handle));
   EXPECT_EQ(told.back(), "cuIpcOpenMemHandle_v2 was refused: no process shares such memory");
   EXPECT_EQ(address, 7U);
 }
@@ -228,6 +233,7 @@ TEST_F(MemoryOfSeveralProcesses, stays_open_while_the_card_cannot_be_waited_for)
             cu_success);
   ASSERT_EQ(driver->api().cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
   EXPECT_THAT(close(address), Optional(cu_error_capturing));
+  EXPECT_THAT(call("cuMemFree_v2", address), Optional(cu_error_invalid_value));
   ASSERT_EQ(driver->api().cuStreamEndCapture(stream, &graph), cu_success);
   EXPECT_THAT(close(address), Optional(cu_success));
   EXPECT_EQ(driver->api().cuGraphDestroy(graph), cu_success);
