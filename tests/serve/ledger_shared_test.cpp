@@ -40,7 +40,7 @@ class SharedMemory : public testing::Test {
   static constexpr const char* none =
       "no process of tenant '{}' shares memory under this key: the memory was freed, or it belongs "
       "to another tenant or another server";
-  const LinearByte at;
+  const LinearByte at{};
   Ledger ledger;
   ProcessId lender = 0;
   ProcessId borrower = 0;
