@@ -68,7 +68,8 @@ TEST(FunctionTable, refuses_what_it_does_not_list) {
     EXPECT_STREQ(why(name), not_known) << name;
   }
   for (const char* name : {"cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", "cuEventRecord",
-                           "cuStreamGetCaptureInfo_v3", "cuCtxSynchronize_v2"}) {
+                           "cuStreamGetCaptureInfo_v3", "cuCtxSynchronize_v2",
+                           "cuIpcGetEventHandle", "cuIpcOpenEventHandle"}) {
     EXPECT_TRUE(passes(name)) << name;
   }
   EXPECT_EQ(facts_of("cuGLMapBufferObject_v9").rule, Rule::graphics) << "refused in any version";
