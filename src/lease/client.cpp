@@ -30,6 +30,10 @@ Result<Answer> read_answer(const Packet& packet, std::size_t files) {
   return answer;
 }
 
+bool is_whole(const Extent& extent) {
+  return extent.bytes % extent_step == 0 && extent.first.raw() % extent_step == 0;
+}
+
 Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -134,8 +138,7 @@ Result<std::vector<OwnedFile>> LeaseClient::pages(color::PageRun run) const {
 
 Result<Extent> LeaseClient::take(std::uint64_t bytes) const {
   DEMARC_TRY(const Extent extent, answer<Extent>(TakeRequest{bytes}, long_turns));
-  if (extent.bytes < bytes || extent.bytes % extent_step != 0 ||
-      extent.first.raw() % extent_step != 0) {
+  if (extent.bytes < bytes || !is_whole(extent)) {
     return no_answer(fmt::format("{} bytes at {} for {} bytes", extent.bytes, extent.first, bytes));
   }
   return extent;
@@ -144,6 +147,19 @@ Result<Extent> LeaseClient::take(std::uint64_t bytes) const {
 Result<void> LeaseClient::give(color::LinearByte first) const {
   DEMARC_CHECK(answer<Done>(GiveRequest{first}));
   return {};
+}
+
+Result<std::string> LeaseClient::lend(color::LinearByte first) const {
+  DEMARC_TRY(Lent lent, answer<Lent>(LendRequest{first}));
+  return std::move(lent.key);
+}
+
+Result<Extent> LeaseClient::borrow(const std::string& key) const {
+  DEMARC_TRY(const Extent extent, answer<Extent>(BorrowRequest{key}));
+  if (extent.bytes == 0 || !is_whole(extent)) {
+    return no_answer(fmt::format("{} bytes at {} for borrowed memory", extent.bytes, extent.first));
+  }
+  return extent;
 }
 
 Result<void> LeaseClient::show(color::LinearByte first) const {

@@ -78,6 +78,14 @@ void fields(Fields& to, ShowRequest& value) {
   to.member("first", value.first);
 }
 template <class Fields>
+void fields(Fields& to, LendRequest& value) {
+  to.member("first", value.first);
+}
+template <class Fields>
+void fields(Fields& to, BorrowRequest& value) {
+  to.member("key", value.key);
+}
+template <class Fields>
 void fields(Fields&, ListRequest&) {}
 template <class Fields>
 void fields(Fields& to, GrowRequest& value) {
@@ -117,6 +125,10 @@ template <class Fields>
 void fields(Fields& to, PageBatch& value) {
   to.member("first_page", value.run.first);
   to.member("pages", value.run.count);
+}
+template <class Fields>
+void fields(Fields& to, Lent& value) {
+  to.member("key", value.key);
 }
 template <class Fields>
 void fields(Fields&, Done&) {}
@@ -163,8 +175,9 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",     "show",
-                                      "list", "grow",   "move",  "revoke", "end-work", "slo"};
+constexpr RequestWords<Request> words{"open", "attach", "pages",    "take", "give",
+                                      "show", "lend",   "borrow",   "list", "grow",
+                                      "move", "revoke", "end-work", "slo"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {
@@ -201,6 +214,9 @@ std::string to_text(const PageBatch& answer) {
 std::string to_text(const Extent& answer) {
   return answer_text(answer);
 }
+std::string to_text(const Lent& answer) {
+  return answer_text(answer);
+}
 std::string to_text(const Done& answer) {
   return answer_text(answer);
 }
@@ -226,6 +242,10 @@ Result<PageBatch> parse_answer(std::string_view text) {
 template <>
 Result<Extent> parse_answer(std::string_view text) {
   return answer_of<Extent>(text);
+}
+template <>
+Result<Lent> parse_answer(std::string_view text) {
+  return answer_of<Lent>(text);
 }
 template <>
 Result<Done> parse_answer(std::string_view text) {

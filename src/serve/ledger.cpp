@@ -80,6 +80,12 @@ FreeRanges<LinearByte> free_of(const Book::Tenant& tenant) {
   return free;
 }
 
+// What its last owner leaves is unclean, and cannot be borrowed any more.
+void remove_owner(Holding& holding, ProcessId process) {
+  if (holding.owners.erase(process) == 0 || !holding.owners.empty()) return;
+  holding = {holding.bytes, {}, Holding::State::unclean};
+}
+
 std::string names_of(const Book& book) {
   std::vector<std::string> names;
   for (const auto& [name, tenant] : book.tenants) names.push_back(name);
@@ -162,7 +168,9 @@ Result<void> Ledger::replace(const std::vector<Terms>& terms) {
 std::uint64_t shown_bytes(const Book::Tenant& tenant) {
   std::uint64_t shown = 0;
   for (const auto& [first, holding] : tenant.holdings) {
-    if (holding.shown) shown += holding.bytes;
+    for (const auto& [process, owner] : holding.owners) {
+      if (owner.shown) shown += holding.bytes;
+    }
   }
   return shown;
 }
@@ -206,11 +214,7 @@ Result<ProcessId> Ledger::attach(LeaseId lease) {
 
 void Ledger::detach(ProcessId process) {
   const LeaseId lease = book_.processes.at(process).lease;
-  for (auto& [first, holding] : tenant_with(process).holdings) {
-    if (holding.process == process) {
-      holding = {holding.bytes, 0, Holding::State::unclean};
-    }
-  }
+  for (auto& [first, holding] : tenant_with(process).holdings) remove_owner(holding, process);
   book_.processes.erase(process);
   end_lease_without_users(lease);
 }
@@ -243,7 +247,7 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
     return missing_capability("{} bytes for tenant '{}': the longest free run has {} of {}", bytes,
                               terms.name, longest, terms.bytes);
   }
-  tenant.holdings[*first] = {whole, process, Holding::State::given};
+  tenant.holdings[*first] = {whole, {{process, {}}}};
   return lease::Extent{*first, whole};
 }
 
@@ -251,32 +255,58 @@ void Ledger::count_refusal(ProcessId process) {
   ++tenant_with(process).refused_takes;
 }
 
-Result<void> Ledger::give(ProcessId process, LinearByte first) {
+Result<Holding*> Ledger::owned(ProcessId process, LinearByte first) {
   auto& holdings = tenant_with(process).holdings;
   const auto found = holdings.find(first);
-  if (found == holdings.end() || found->second.process != process) {
+  if (found == holdings.end() || !found->second.owners.contains(process)) {
     return invalid_input("no bytes of this process begin at {}", first);
   }
-  found->second = {found->second.bytes, 0, Holding::State::unclean};
+  return &found->second;
+}
+
+Result<void> Ledger::give(ProcessId process, LinearByte first) {
+  DEMARC_TRY(Holding* const holding, owned(process, first));
+  remove_owner(*holding, process);
   return {};
 }
 
-Result<void> Ledger::show(ProcessId process, LinearByte first) {
+Result<std::string> Ledger::lend(ProcessId process, LinearByte first, const std::string& key) {
+  DEMARC_TRY(Holding* const holding, owned(process, first));
+  if (holding->key.empty()) holding->key = key;
+  return holding->key;
+}
+
+Result<lease::Extent> Ledger::borrow(ProcessId process, const std::string& key) {
   Book::Tenant& tenant = tenant_with(process);
-  const auto found = tenant.holdings.find(first);
-  if (found == tenant.holdings.end() || found->second.process != process) {
-    return invalid_input("no bytes of this process begin at {}", first);
+  const std::string& name = tenant.terms.name;
+  if (tenant.revoked) return missing_capability("tenant '{}' was revoked", name);
+  for (auto& [first, holding] : tenant.holdings) {
+    if (key.empty() || holding.key != key) continue;
+    if (!holding.owners.try_emplace(process).second) {
+      return invalid_input("this process already has the bytes at {}", first);
+    }
+    return lease::Extent{first, holding.bytes};
   }
-  if (found->second.shown) return {};
+  return invalid_input(
+      "no process of tenant '{}' shares memory under this key: the memory was freed, or it belongs "
+      "to another tenant or another server",
+      name);
+}
+
+Result<void> Ledger::show(ProcessId process, LinearByte first) {
+  DEMARC_TRY(Holding* const holding, owned(process, first));
+  Owner& owner = holding->owners.at(process);
+  if (owner.shown) return {};
+  const Book::Tenant& tenant = tenant_with(process);
   const std::uint64_t shown = shown_bytes(tenant);
   const Terms& terms = tenant.terms;
-  if (terms.window_bytes < shown || found->second.bytes > terms.window_bytes - shown) {
+  if (terms.window_bytes < shown || holding->bytes > terms.window_bytes - shown) {
     return missing_capability(
         "{} bytes of windows for tenant '{}': {} of {} are in use (windows = \"...\" in the "
         "server's configuration gives more)",
-        found->second.bytes, terms.name, shown, terms.window_bytes);
+        holding->bytes, terms.name, shown, terms.window_bytes);
   }
-  found->second.shown = true;
+  owner.shown = true;
   return {};
 }
 
@@ -305,7 +335,7 @@ void Ledger::cleaned(const Unclean& piece) {
   const auto& [first, bytes] = piece.extent;
   const std::uint64_t rest = holdings.at(first).bytes - bytes;
   holdings.erase(first);
-  if (rest != 0) holdings[first + bytes] = {rest, 0, Holding::State::unclean};
+  if (rest != 0) holdings[first + bytes] = {rest, {}, Holding::State::unclean};
 }
 
 void Ledger::lose(const Unclean& piece) {

@@ -20,13 +20,8 @@ Result<void> prove_apart(const Terms& a, const Terms& b) {
 }
 
 Result<void> prove_owner(const Book& book, const std::string& tenant, color::LinearByte first,
-                         const Holding& holding) {
-  if (holding.state != Holding::State::given) {
-    if (holding.process == 0) return {};
-    return check_failed("tenant '{}': the bytes at {} belong to a process and to none", tenant,
-                        first);
-  }
-  const auto process = book.processes.find(holding.process);
+                         ProcessId owner) {
+  const auto process = book.processes.find(owner);
   if (process == book.processes.end()) {
     return check_failed("tenant '{}': the bytes at {} are of a process that is gone", tenant,
                         first);
@@ -35,6 +30,22 @@ Result<void> prove_owner(const Book& book, const std::string& tenant, color::Lin
   if (lease == book.leases.end() || lease->second.tenant != tenant) {
     return check_failed("tenant '{}': the bytes at {} are of another tenant's process", tenant,
                         first);
+  }
+  return {};
+}
+
+Result<void> prove_owners(const Book& book, const std::string& tenant, color::LinearByte first,
+                          const Holding& holding) {
+  const bool given = holding.state == Holding::State::given;
+  if (given && holding.owners.empty()) {
+    return check_failed("tenant '{}': the bytes at {} are given, but to no process", tenant, first);
+  }
+  if (!given && (!holding.owners.empty() || !holding.key.empty())) {
+    return check_failed("tenant '{}': the bytes at {} belong to a process and to none", tenant,
+                        first);
+  }
+  for (const auto& [process, owner] : holding.owners) {
+    DEMARC_CHECK(prove_owner(book, tenant, first, process));
   }
   return {};
 }
@@ -54,7 +65,7 @@ Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
                           holding.bytes, first, most);
     }
     end = first + holding.bytes;
-    DEMARC_CHECK(prove_owner(book, name, first, holding));
+    DEMARC_CHECK(prove_owners(book, name, first, holding));
   }
   return {};
 }

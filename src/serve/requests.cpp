@@ -238,6 +238,26 @@ Result<void> Server::carry_out(Connection& connection, const lease::ShowRequest&
   return {};
 }
 
+Result<void> Server::carry_out(Connection& connection, const lease::LendRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is lent");
+  DEMARC_TRY(const std::string key, new_token());
+  DEMARC_TRY(std::string lent, ledger_.lend(*connection.process, request.first, key));
+  connection.answers.push_back({to_text(lease::Lent{std::move(lent)}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::BorrowRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is borrowed");
+  const ProcessId process = *connection.process;
+  DEMARC_TRY(const lease::Extent extent, ledger_.borrow(process, request.key));
+  if (auto sound = proved(); !sound) {
+    DEMARC_CHECK(ledger_.give(process, extent.first));
+    return sound;
+  }
+  connection.answers.push_back({lease::to_text(extent), {}});
+  return {};
+}
+
 Result<void> Server::carry_out(Connection& connection, const lease::ListRequest&) {
   auto tenants = status();
   std::erase_if(tenants, [&](const lease::TenantStatus& tenant) {

@@ -84,6 +84,8 @@ class LeaseStandIn {
   std::atomic<bool> lends_no_page{false};  // sends too few
   std::atomic<bool> hangs_up{false};       // at the next question
   std::atomic<int> shows{1000};            // so many stretches more
+  std::string key = "0123456789abcdef0123456789abcdef";  // the same for all that is lent
+  std::optional<lease::Extent> of_others;                // may be borrowed, under any key
 
  private:
   void serve() {
@@ -146,6 +148,11 @@ class LeaseStandIn {
       }
       taken_ = extent.end();
       return lease::to_text(extent);
+    }
+    if (std::holds_alternative<lease::LendRequest>(request)) return to_text(lease::Lent{key});
+    if (std::holds_alternative<lease::BorrowRequest>(request)) {
+      if (of_others) return lease::to_text(*of_others);
+      return lease::to_text(Error{ErrorKind::invalid_input, "no process shares such memory"});
     }
     if (std::holds_alternative<lease::ShowRequest>(request) && shows-- <= 0) {
       return lease::to_text(Error{ErrorKind::missing_capability, "4 of 4 bytes are in use"});

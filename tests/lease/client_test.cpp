@@ -68,6 +68,12 @@ TEST_F(Client, asks_and_hands_out_what_is_answered) {
   answer(to_text(Done{}));
   EXPECT_TRUE(client.show(LinearByte(6 << 20)));
   EXPECT_EQ(asked(), Request(ShowRequest{LinearByte(6 << 20)}));
+  answer(to_text(Lent{"0f"}));
+  EXPECT_EQ(client.lend(LinearByte(6 << 20)).value(), "0f");
+  EXPECT_EQ(asked(), Request(LendRequest{LinearByte(6 << 20)}));
+  answer(to_text(Extent{LinearByte(6 << 20), 2 << 20}));
+  EXPECT_EQ(client.borrow("0f").value(), (Extent{LinearByte(6 << 20), 2 << 20}));
+  EXPECT_EQ(asked(), Request(BorrowRequest{"0f"}));
   for (int i = 0; i < 3; ++i) answer(to_text(Done{}));
   EXPECT_TRUE(client.grow("a", 9));
   EXPECT_EQ(asked(), Request(GrowRequest{"a", 9}));
@@ -116,6 +122,17 @@ TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
   EXPECT_EQ(client.grow("a", 1).error(), error);
   EXPECT_EQ(client.move("a", "0").error(), error);
   EXPECT_EQ(client.revoke("a").error(), error);
+}
+
+TEST_F(Client, refuses_borrowed_bytes_that_are_not_a_range) {
+  constexpr std::uint64_t step = extent_step;
+  for (const auto& [first, bytes] :
+       {std::pair<std::uint64_t, std::uint64_t>{step, 0}, {step, step + 1}, {step + 1, step}}) {
+    answer(to_text(Extent{LinearByte(first), bytes}));
+    EXPECT_THAT(why(client.borrow("0f")),
+                HasSubstr(fmt::format("{} bytes at {} for borrowed memory", bytes, first)));
+    static_cast<void>(question());
+  }
 }
 
 TEST_F(Client, asks_for_as_many_pages_as_come_at_a_time) {

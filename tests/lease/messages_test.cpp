@@ -85,7 +85,8 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{{color::ArenaPage(5), 9}}),
         Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
-        Request(ShowRequest{LinearByte(9)}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
+        Request(ShowRequest{LinearByte(9)}), Request(LendRequest{LinearByte(9)}),
+        Request(BorrowRequest{"0f"}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
         Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{}),
         Request(SloRequest{"a", 3})}) {
     const auto read = parse_request(to_text(request));
@@ -97,6 +98,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(Attached{lease_by_remainders(), 2});
   expect_kept(PageBatch{{color::ArenaPage(5), 200}});
   expect_kept(Extent{LinearByte(2 << 20), 4 << 20});
+  expect_kept(Lent{"0f"});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
   expect_kept(full_status());
@@ -112,6 +114,8 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
   EXPECT_EQ(to_text(Request(GiveRequest{LinearByte(7)})), R"({"do":"give","first":7})");
   EXPECT_EQ(to_text(Request(ShowRequest{LinearByte(8)})), R"({"do":"show","first":8})");
+  EXPECT_EQ(to_text(Request(LendRequest{LinearByte(8)})), R"({"do":"lend","first":8})");
+  EXPECT_EQ(to_text(Request(BorrowRequest{"0f"})), R"({"do":"borrow","key":"0f"})");
   EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
   EXPECT_EQ(to_text(Request(GrowRequest{"a", 9})), R"({"do":"grow","tenant":"a","bytes":9})");
   EXPECT_EQ(to_text(Request(MoveRequest{"a", "0-3"})),
@@ -137,6 +141,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"("patterns_at":512,"places_at":1024},"mps":"/run/mps","window_bytes":8192},"token":"0123","locks":3})");
   EXPECT_EQ(to_text(PageBatch{{color::ArenaPage(5), 9}}), R"({"first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Extent{LinearByte(2), 4}), R"({"first":2,"bytes":4})");
+  EXPECT_EQ(to_text(Lent{"0f"}), R"({"key":"0f"})");
   EXPECT_EQ(to_text(Done{}), "{}");
   EXPECT_EQ(to_text(ListHead{"GPU-1", 7, 2, "on"}),
             R"({"card":"GPU-1","arena_bytes":7,"tenants":2,"mps":"on"})");
@@ -172,10 +177,10 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
   EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
-  EXPECT_EQ(refused(R"({"do":"steal"})"),
-            "request.do: 'steal': one of open, attach, pages, take, give, show, list, grow, move, "
-            "revoke, "
-            "end-work, slo was expected");
+  EXPECT_EQ(
+      refused(R"({"do":"steal"})"),
+      "request.do: 'steal': one of open, attach, pages, take, give, show, lend, borrow, list, "
+      "grow, move, revoke, end-work, slo was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

@@ -329,7 +329,7 @@ class Proof : public testing::Test {
     const auto proved = prove(book);
     return proved ? "none" : proved.error().message;
   }
-  Book book{{{"a", {terms("a", {0}, 1, 8, 1), {{{}, {extent_step, 2, State::given}}}}},
+  Book book{{{"a", {terms("a", {0}, 1, 8, 1), {{{}, {extent_step, {{2, {}}}, State::given}}}}},
              {"b", {terms("b", {2}, 2, 8, 2), {}}}},
             {{1, {"a"}}, {3, {"b"}}},
             {{2, {1}}}};
@@ -353,16 +353,16 @@ TEST_F(Proof, sees_what_two_tenants_share) {
 
 TEST_F(Proof, sees_bytes_that_two_have_or_that_nobody_may_have) {
   auto& holdings = book.tenants["a"].holdings;
-  holdings[at_step(1) - 1] = {extent_step, 2, State::given};
+  holdings[at_step(1) - 1] = {extent_step, {{2, {}}}, State::given};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 2097151 are given twice");
   holdings.erase(at_step(1) - 1);
-  holdings[at_step(1)] = {8 * extent_step, 2, State::given};
+  holdings[at_step(1)] = {8 * extent_step, {{2, {}}}, State::given};
   EXPECT_EQ(fault(), "tenant 'a': 16777216 bytes at 2097152, of 16777216 that it may have");
-  holdings[at_step(1)] = {9 * extent_step, 2, State::given};
+  holdings[at_step(1)] = {9 * extent_step, {{2, {}}}, State::given};
   EXPECT_THAT(fault(), HasSubstr("18874368 bytes at 2097152"));
-  holdings[at_step(1)] = {0, 2, State::given};
+  holdings[at_step(1)] = {0, {{2, {}}}, State::given};
   EXPECT_THAT(fault(), HasSubstr("0 bytes at 2097152"));
-  holdings[at_step(1)] = {7 * extent_step, 2, State::given};
+  holdings[at_step(1)] = {7 * extent_step, {{2, {}}}, State::given};
   EXPECT_EQ(fault(), "none");
   book.tenants["a"].terms.bytes += 1;
   EXPECT_EQ(fault(), "tenant 'a': 16777217 bytes of a share of 16777216");
@@ -370,14 +370,22 @@ TEST_F(Proof, sees_bytes_that_two_have_or_that_nobody_may_have) {
 
 TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
   auto& holding = book.tenants["a"].holdings[{}];
-  holding.process = 9;
+  holding.owners.emplace(9, Owner{});
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of a process that is gone");
   book.processes[9] = {3};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of another tenant's process");
-  holding = {extent_step, 2, State::unclean};
+  holding = {extent_step, {{2, {}}}, State::unclean};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to none");
-  holding = {extent_step, 0, State::lost};
+  holding = {extent_step, {}, State::lost};
   EXPECT_EQ(fault(), "none");
+  holding.key = "0f";
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to none");
+  holding = {extent_step, {}, State::given};
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are given, but to no process");
+  book.processes[10] = {1};
+  holding = {extent_step, {{2, {}}, {10, {}}}, State::given, "0f"};
+  EXPECT_EQ(fault(), "none") << "two processes of one tenant";
+  holding = {extent_step, {}, State::lost};
   book.processes[9] = {7};
   EXPECT_EQ(fault(), "process 9 is of a lease that is gone");
   book.processes.erase(9);

@@ -27,6 +27,8 @@ struct FreeAsync { DevicePointer address; CuStream stream; };
 struct GetMemoryInfo { std::size_t *free, *total; };
 struct GetAddressRange { DevicePointer* base; std::size_t* bytes; DevicePointer address; };
 struct AttributeOfPointer { void* value; int attribute; DevicePointer address; };
+struct GetIpcHandle { CuIpcHandle* handle; DevicePointer address; };
+struct OpenIpcHandle { DevicePointer* address; CuIpcHandle handle; unsigned flags; };
 struct GetPointerAttributes {
   unsigned count; const int* attributes; void** values; DevicePointer address;
 };

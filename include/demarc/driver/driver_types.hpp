@@ -43,8 +43,11 @@ using AllocationHandle = unsigned long long;
 inline constexpr CuResult cu_success = 0;
 inline constexpr CuResult cu_error_invalid_value = 1;
 inline constexpr CuResult cu_error_out_of_memory = 2;
+inline constexpr CuResult cu_error_invalid_context = 201;
+inline constexpr CuResult cu_error_map_failed = 205;
 inline constexpr CuResult cu_error_no_binary = 209;
 inline constexpr CuResult cu_error_unsupported_limit = 215;
+inline constexpr CuResult cu_error_invalid_handle = 400;
 inline constexpr CuResult cu_error_not_found = 500;
 inline constexpr CuResult cu_error_not_ready = 600;
 inline constexpr CuResult cu_error_not_supported = 801;
@@ -53,6 +56,9 @@ inline constexpr CuResult cu_error_capturing = 900;
 inline constexpr CuResult cu_error_capture_invalidated = 901;
 inline constexpr CuResult cu_error_unknown = 999;
 
+struct CuIpcHandle {
+  char bytes[64];
+};
 struct CuUuid {
   unsigned char bytes[16];
 };

@@ -55,8 +55,14 @@ class LeaseClient {
   // Gives at least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with
   // what is left, if the tenant has no such run.
   [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;
-  // Gives back what take() gave at `first`. No kernel may use it any more.
+  // Gives back what take() or borrow() gave at `first`. No kernel of this process may use it any
+  // more.
   [[nodiscard]] Result<void> give(color::LinearByte first) const;
+  // Gives the key by which other processes of the tenant borrow what take() gave at `first`.
+  [[nodiscard]] Result<std::string> lend(color::LinearByte first) const;
+  // Gives what another process of the tenant has lent under this key; both have it from then on.
+  // invalid_input if no process of the tenant has such bytes any more.
+  [[nodiscard]] Result<Extent> borrow(const std::string& key) const;
 
   // Gets the mappings that it takes to show what take() gave at `first`, until it is given back.
   // missing_capability if the tenant has no more of them.

@@ -48,6 +48,17 @@ struct ShowRequest {
   color::LinearByte first = {};
   friend bool operator==(const ShowRequest&, const ShowRequest&) = default;
 };
+// Asks for a key by which other processes of the tenant borrow what take() gave at `first`.
+struct LendRequest {
+  color::LinearByte first = {};
+  friend bool operator==(const LendRequest&, const LendRequest&) = default;
+};
+// Asks for bytes that another process of the tenant has: both have them until both have given them
+// back or ended.
+struct BorrowRequest {
+  std::string key;  // Lent has it
+  friend bool operator==(const BorrowRequest&, const BorrowRequest&) = default;
+};
 struct ListRequest {
   friend bool operator==(const ListRequest&, const ListRequest&) = default;
 };
@@ -79,9 +90,9 @@ struct SloRequest {
   friend bool operator==(const SloRequest&, const SloRequest&) = default;
 };
 inline constexpr std::uint64_t max_slo_misses = 1'000'000;  // in one question
-using Request =
-    std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest, ShowRequest,
-                 ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
+using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
+                             ShowRequest, LendRequest, BorrowRequest, ListRequest, GrowRequest,
+                             MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -110,6 +121,12 @@ struct PageBatch {
 };
 // In the tenant's share; begin and size are multiples of extent_step.
 using color::Extent;
+// The answer to LendRequest. The key names these bytes until their last owner has given them back,
+// and cannot be guessed.
+struct Lent {
+  std::string key;  // 32 hexadecimal digits
+  friend bool operator==(const Lent&, const Lent&) = default;
+};
 struct Done {
   friend bool operator==(const Done&, const Done&) = default;
 };
@@ -162,6 +179,7 @@ struct TenantStatus {
 [[nodiscard]] std::string to_text(const Attached& answer);
 [[nodiscard]] std::string to_text(const PageBatch& answer);
 [[nodiscard]] std::string to_text(const Extent& answer);
+[[nodiscard]] std::string to_text(const Lent& answer);
 [[nodiscard]] std::string to_text(const Done& answer);
 [[nodiscard]] std::string to_text(const ListHead& answer);
 [[nodiscard]] std::string to_text(const TenantStatus& answer);
@@ -178,6 +196,8 @@ template <>
 Result<PageBatch> parse_answer(std::string_view text);
 template <>
 Result<Extent> parse_answer(std::string_view text);
+template <>
+Result<Lent> parse_answer(std::string_view text);
 template <>
 Result<Done> parse_answer(std::string_view text);
 template <>

@@ -32,17 +32,23 @@ struct Terms {
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
+// A process that has bytes of its tenant, alone or together with others.
+struct Owner {
+  bool shown = false;  // the process reaches the bytes by its page table
+};
+using Owners = std::map<ProcessId, Owner>;
+
 // Bytes of a tenant, from the key of its map on.
 struct Holding {
   enum class State {
-    given,    // to `process`
+    given,    // to `owners`
     unclean,  // given back or left behind: belongs to no process until it is filled with zeros
     lost,     // could not be filled with zeros: belongs to no process for ever
   };
   std::uint64_t bytes = 0;
-  ProcessId process = 0;  // 0: none, unless given
+  Owners owners = {};  // none, unless given
   State state = State::given;
-  bool shown = false;  // the process reaches them by its page table
+  std::string key = {};  // other processes of the tenant borrow the bytes by it; empty: not lent
 };
 using Holdings = std::map<color::LinearByte, Holding>;
 
@@ -69,8 +75,9 @@ struct Book {
 };
 
 // Checks that no two tenants share a TPC, a colour or a synchronisation domain, that no two
-// holdings share a byte, and that the owner of each holding, process and lease exists. check_failed
-// names the first two that break this.
+// holdings share a byte, that each given holding has an owner, that all owners of a holding are
+// processes of its tenant, and that the owner of each process and lease exists. check_failed names
+// the first two that break this.
 [[nodiscard]] Result<void> prove(const Book& book);
 
 // Bytes that wait to be filled with zeros.
@@ -79,7 +86,8 @@ struct Unclean {
   color::Extent extent;
 };
 
-// What processes of the tenant show by their page tables.
+// What processes of the tenant show by their page tables. Bytes that several of them show count
+// for each, because each needs mappings of its own.
 [[nodiscard]] std::uint64_t shown_bytes(const Book::Tenant& tenant);
 // Nothing more can be given to the tenant until some of its memory comes back or its maximum grows.
 // Bytes that wait for zeros are on their way back, so they count as free.
@@ -110,14 +118,24 @@ class Ledger {
   // The owner of the lease is gone; the lease ends with its last process.
   void close(LeaseId lease);
   [[nodiscard]] Result<ProcessId> attach(LeaseId lease);
-  // The process has ended; its memory becomes unclean.
+  // The process has ended; its memory becomes unclean, but for what other processes have, too.
   void detach(ProcessId process);
   // Gives memory, rounded up to a multiple of extent_step. missing_capability, with what is left,
   // if no such run is free.
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
   // Counts a take() that was finally refused.
   void count_refusal(ProcessId process);
+  // The process no longer has what begins at `first`. It becomes unclean once its last owner gave
+  // it back or ended.
   [[nodiscard]] Result<void> give(ProcessId process, color::LinearByte first);
+  // Other processes of the tenant may borrow by this key what the process has at `first`. Gives the
+  // key that the bytes have from then on, which is the first one that they got.
+  [[nodiscard]] Result<std::string> lend(ProcessId process, color::LinearByte first,
+                                         const std::string& key);
+  // The process has, together with their other owners, the bytes of its tenant that have this key.
+  // invalid_input if there are none, or if the process has them already; missing_capability if the
+  // tenant was revoked.
+  [[nodiscard]] Result<lease::Extent> borrow(ProcessId process, const std::string& key);
   // The process shows what it holds from `first` on. missing_capability, with what is left, if the
   // tenant's processes would show more than it may.
   [[nodiscard]] Result<void> show(ProcessId process, color::LinearByte first);
@@ -135,6 +153,8 @@ class Ledger {
 
  private:
   [[nodiscard]] Book::Tenant& tenant_with(ProcessId process);
+  // What begins there and belongs to the process, perhaps among others.
+  [[nodiscard]] Result<Holding*> owned(ProcessId process, color::LinearByte first);
   void end_lease_without_users(LeaseId lease);
   Book book_;
   std::uint64_t last_id_ = 0;  // of leases and processes

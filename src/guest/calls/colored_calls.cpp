@@ -18,6 +18,7 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       proof_(means_.api, copies_),
       memory_(means_.code.pointer({}).raw(), means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_, means_.record),
+      ipc_calls_(means_.api, memory_, means_.lender, means_.tell),
       mapping_calls_(means_.api, memory_calls_, means_.tell),
       copy_calls_(means_.api, memory_, copies_, means_.kept,
                   means_.windows.use == WindowUse::always),
@@ -55,9 +56,9 @@ void ColoredCalls::serve(const DriverCall& call) {
   if (OwnCalls::active() || needs_no_share(call.rule())) return;
   if (call.rule() == Rule::answered &&
       (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
-       answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||
-       answered_by(graph_calls_, call) || answered_by(node_calls_, call) ||
-       answered_by(link_calls_, call))) {
+       answered_by(ipc_calls_, call) || answered_by(mapping_calls_, call) ||
+       answered_by(copy_calls_, call) || answered_by(graph_calls_, call) ||
+       answered_by(node_calls_, call) || answered_by(link_calls_, call))) {
     return;
   }
   const char* why = why_refused(call.rule());

@@ -9,6 +9,7 @@
 
 #include "calls/copy_calls.hpp"
 #include "calls/graph_calls.hpp"
+#include "calls/ipc_calls.hpp"
 #include "calls/link_calls.hpp"
 #include "calls/local_users.hpp"
 #include "calls/mapping_calls.hpp"
@@ -46,6 +47,7 @@ class ColoredCalls {
     // Where the pages of all shares lie, and the table of the colours.
     std::vector<AddressSpan> kept = {};
     WindowCode::Means windows = {};
+    IpcCalls::Lender lender = {};
   };
   // A context is current.
   static Result<std::unique_ptr<ColoredCalls>> create(Means means);
@@ -69,6 +71,7 @@ class ColoredCalls {
   WindowProof proof_;
   WindowMemory memory_;
   MemoryCalls memory_calls_;
+  IpcCalls ipc_calls_;
   MappingCalls mapping_calls_;
   CopyCalls copy_calls_;
   LocalUsers locals_;

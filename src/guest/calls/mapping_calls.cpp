@@ -92,7 +92,8 @@ CallAnswer MappingCalls::create(const DriverCall& call) {
       wanted->location.type != CuMemoryLocation::device) {
     return refuse(call, "only memory of the card has a colour");
   }
-  if (wanted->handle_types != 0) return refuse(call, "coloured memory is of one process");
+  if (wanted->handle_types != 0)
+    return refuse(call, "processes share coloured memory only by cuIpcGetMemHandle");
   const std::lock_guard lock(mutex_);
   *handle = ++last_;
   allocations_.emplace(*handle, Allocation{bytes});

@@ -23,6 +23,7 @@ enum PointerAttribute : int {
   of_buffer_id = 7,
   of_managed = 8,
   of_device = 9,
+  of_ipc = 10,  // whether cuIpcGetMemHandle gives a handle
   of_range_start = 11,
   of_range_bytes = 12,
   of_pool = 17,
@@ -81,19 +82,25 @@ bool MemoryCalls::is_pending(DevicePointer address) const {
                      [&](const Pending& one) { return one.address == address; });
 }
 
-Result<DevicePointer> MemoryCalls::allocate(std::uint64_t bytes) {
+// cuIpcCloseMemHandle gives it back.
+bool MemoryCalls::is_borrowed(DevicePointer address) const {
+  const auto found = memory_.find(address);
+  return found && found->use == WindowMemory::Use::borrowed;
+}
+
+Result<DevicePointer> MemoryCalls::allocate(std::uint64_t bytes, WindowMemory::Use use) {
   reap(false);
-  auto made = memory_.allocate(bytes);
+  auto made = memory_.allocate(bytes, use);
   if (made) return made;
   reap(true);
-  made = memory_.allocate(bytes);
+  made = memory_.allocate(bytes, use);
   if (!made) record_.note_refused_bytes(bytes);
   return made;
 }
 
 CuResult MemoryCalls::give(DevicePointer* address, std::uint64_t bytes) {
   if (address == nullptr || bytes == 0) return cu_error_invalid_value;
-  const auto made = allocate(bytes);
+  const auto made = allocate(bytes, WindowMemory::Use::program);
   if (!made) return cu_error_out_of_memory;
   *address = *made;
   return cu_success;
@@ -119,6 +126,7 @@ CallAnswer MemoryCalls::alloc_pitch(const DriverCall& call) {
 CallAnswer MemoryCalls::free(const DriverCall& call) {
   const DevicePointer address = call.parameters<Free>().address;
   if (!memory_.contains(address)) return std::nullopt;
+  if (is_borrowed(address)) return cu_error_invalid_value;
   {
     const std::lock_guard lock(mutex_);
     if (is_pending(address)) return cu_error_invalid_value;
@@ -149,7 +157,7 @@ CallAnswer MemoryCalls::free_async(const DriverCall& call) {
   const DevicePointer address = given.address;
   if (!memory_.contains(address)) return std::nullopt;
   const auto found = memory_.find(address);
-  if (!found || found->address != address) return cu_error_invalid_value;
+  if (!found || found->address != address || is_borrowed(address)) return cu_error_invalid_value;
   const CuStream stream = stream_of(call, given);
   const OwnCalls own;
   const std::lock_guard lock(mutex_);
@@ -214,6 +222,8 @@ CuResult MemoryCalls::tell(int attribute, DevicePointer address, void* value) co
     case of_device:
       if (const CuResult code = api_.cuCtxGetDevice(&device); code != cu_success) return code;
       return tell_value(value, device);
+    case of_ipc:
+      return tell_value(value, found->use == WindowMemory::Use::program ? 1U : 0U);
     case of_range_start:
       return tell_value(value, found->address);
     case of_range_bytes:

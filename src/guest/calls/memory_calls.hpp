@@ -21,7 +21,8 @@ class MemoryCalls {
   static std::span<const CallRow<MemoryCalls>> rows();
 
   // A block that the driver's calls do not free. Error: there is no room.
-  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
+  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes,
+                                               WindowMemory::Use use = WindowMemory::Use::internal);
   // For such a block that nothing on the card uses any more.
   void release(DevicePointer address) { memory_.free(address); }  // of 0: nothing
   [[nodiscard]] bool in_window(DevicePointer address) const { return memory_.touches(address, 1); }
@@ -50,6 +51,7 @@ class MemoryCalls {
   void reap(bool waiting);
   [[nodiscard]] CuResult has_come(const Pending& one, bool waiting) const;
   [[nodiscard]] bool is_pending(DevicePointer address) const;  // under the lock
+  [[nodiscard]] bool is_borrowed(DevicePointer address) const;
   CuResult free_later(DevicePointer address);
 
   const DriverApi& api_;

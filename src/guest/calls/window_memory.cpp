@@ -33,7 +33,7 @@ std::optional<color::LinearByte> WindowMemory::take_free(std::uint64_t bytes,
   return std::nullopt;
 }
 
-Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
+Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes, Use use) {
   if (bytes == 0 || bytes > bytes_) {
     return invalid_input("{} bytes of coloured memory were asked for; the share has {}", bytes,
                          bytes_);
@@ -47,7 +47,7 @@ Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
     if (!first) first = take_free(whole, {});
     if (!first) return tl::unexpected(more.error());
   }
-  allocated_.emplace(*first, bytes);
+  allocated_.emplace(*first, Place{bytes, use});
   usage_.used_bytes += whole;
   return window_ + first->raw();
 }
@@ -73,8 +73,9 @@ Result<void> WindowMemory::take_stretch(std::uint64_t whole) {
 bool WindowMemory::free(DevicePointer address) {
   const std::lock_guard lock(mutex_);
   const auto found = allocated_.find(linear(address));
-  if (found == allocated_.end()) return false;
-  const auto [first, bytes] = *found;
+  if (found == allocated_.end() || found->second.use == Use::borrowed) return false;
+  const color::LinearByte first = found->first;
+  const std::uint64_t bytes = found->second.bytes;
   allocated_.erase(found);
   usage_.used_bytes -= rounded_up(bytes);
   put_free({first, rounded_up(bytes)});
@@ -97,9 +98,26 @@ std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address
   const std::lock_guard lock(mutex_);
   const auto above = allocated_.upper_bound(linear(address));
   if (above == allocated_.begin()) return std::nullopt;
-  const auto [first, bytes] = *std::prev(above);
-  if (linear(address) - first >= bytes) return std::nullopt;
-  return Allocation{window_ + first.raw(), bytes};
+  const auto& [first, place] = *std::prev(above);
+  if (linear(address) - first >= place.bytes) return std::nullopt;
+  return Allocation{window_ + first.raw(), place.bytes, place.use};
+}
+
+color::LinearByte WindowMemory::stretch_of(color::LinearByte allocation) const {
+  const std::lock_guard lock(mutex_);
+  return std::prev(stretches_.upper_bound(allocation))->first;
+}
+
+DevicePointer WindowMemory::add_borrowed(const color::Extent& allocation) {
+  const std::lock_guard lock(mutex_);
+  Place& place = allocated_[allocation.first];
+  place = {std::max(place.bytes, allocation.bytes), Use::borrowed};
+  return window_ + allocation.first.raw();
+}
+
+void WindowMemory::remove_borrowed(DevicePointer address) {
+  const std::lock_guard lock(mutex_);
+  allocated_.erase(linear(address));
 }
 
 WindowMemory::Usage WindowMemory::usage() const {

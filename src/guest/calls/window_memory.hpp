@@ -24,9 +24,15 @@ class WindowMemory {
     std::function<Result<color::Extent>(std::uint64_t bytes)> take;
     std::function<void(const color::Extent& stretch)> give;
   };
+  enum class Use {
+    internal,  // Demarc's own, as the memory of modules and of reserved ranges
+    program,   // that of an allocation of the program
+    borrowed,  // in a range of another process
+  };
   struct Allocation {
     DevicePointer address = 0;
     std::uint64_t bytes = 0;  // as asked for
+    Use use = Use::internal;
   };
   struct Usage {
     std::uint64_t used_bytes = 0;   // bytes of allocations, rounded up
@@ -41,18 +47,24 @@ class WindowMemory {
   [[nodiscard]] bool touches(DevicePointer address, std::uint64_t bytes) const;
 
   // Multiples of 512 bytes, as the driver's. An error of the owner's where there is no room.
-  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
-  // False where no allocation begins there.
+  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes, Use use = Use::internal);
+  // False where no allocation begins there, or a borrowed one.
   bool free(DevicePointer address);
   // The allocation that an address lies in.
   [[nodiscard]] std::optional<Allocation> find(DevicePointer address) const;
+  // Where the stretch begins that has an allocation which is not borrowed.
+  [[nodiscard]] color::LinearByte stretch_of(color::LinearByte allocation) const;
+  // An allocation of another process, which lies in no stretch: find() knows it from then on. Where
+  // one begins already the longer of them stays.
+  DevicePointer add_borrowed(const color::Extent& allocation);
+  void remove_borrowed(DevicePointer address);
   [[nodiscard]] Usage usage() const;
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
- private:
   [[nodiscard]] color::LinearByte linear(DevicePointer address) const {
     return color::LinearByte(address - window_);
   }
+
+ private:
   // The first room from there on.
   [[nodiscard]] std::optional<color::LinearByte> take_free(std::uint64_t bytes,
                                                            color::LinearByte from);
@@ -64,12 +76,16 @@ class WindowMemory {
   DevicePointer window_;
   std::uint64_t bytes_;
   Owner owner_;
+  struct Place {
+    std::uint64_t bytes = 0;  // as asked for
+    Use use = Use::internal;
+  };
   struct Taken {
     std::uint64_t bytes = 0;
     FreeRanges<color::LinearByte> free;
   };
-  std::map<color::LinearByte, Taken> stretches_;          // by their first byte
-  std::map<color::LinearByte, std::uint64_t> allocated_;  // first byte -> bytes asked for
+  std::map<color::LinearByte, Taken> stretches_;  // by their first byte
+  std::map<color::LinearByte, Place> allocated_;  // by their first byte
   Usage usage_;
 };
 

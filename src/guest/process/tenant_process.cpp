@@ -88,6 +88,35 @@ void TenantProcess::give(const lease::Extent& stretch) {
   give_back(stretch.first);
 }
 
+Result<std::string> TenantProcess::lend(color::LinearByte first) {
+  const std::lock_guard lock(lent_);
+  return client_.lend(first);
+}
+
+// Content that another process may change at any time cannot be compared, so windows are refused.
+Result<lease::Extent> TenantProcess::borrow(const std::string& key) {
+  const std::lock_guard lock(lent_);
+  if (shown_) {
+    return missing_capability(
+        "this process runs code in windows, which show no memory of other processes");
+  }
+  DEMARC_TRY(const lease::Extent range, client_.borrow(key));
+  const OwnCalls own;
+  const RelaxedStreamCapture relaxed(gpu_->api());
+  if (auto mapped = share_->map(range); !mapped) {
+    give_back(range.first);
+    return tl::unexpected(mapped.error());
+  }
+  ++borrowed_;
+  return range;
+}
+
+void TenantProcess::give_borrowed(color::LinearByte first) {
+  const std::lock_guard lock(lent_);
+  --borrowed_;
+  give_back(first);
+}
+
 Result<void> TenantProcess::map_taken(const lease::Extent& stretch) {
   DEMARC_CHECK(share_->map(stretch));
   if (shown_) DEMARC_CHECK(show(stretch, Content::nothing));
@@ -113,6 +142,11 @@ Result<void> TenantProcess::show_window() {
   const std::lock_guard lock(lent_);
   if (shown_) return {};
   if (!why_not_shown_.empty()) return missing_capability("{}", why_not_shown_);
+  if (borrowed_ != 0) {
+    return missing_capability(
+        "this process uses memory of other processes (cuIpcOpenMemHandle), which windows do not "
+        "show");
+  }
   for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch, Content::program));
   shown_ = true;
   return {};
@@ -183,7 +217,10 @@ Result<void> TenantProcess::open() {
                           block_.allow_spills,
                           &host_memory_,
                           std::move(not_theirs),
-                          {block_.windows, [this] { return show_window(); }}}));
+                          {block_.windows, [this] { return show_window(); }},
+                          {[this](color::LinearByte first) { return lend(first); },
+                           [this](const std::string& key) { return borrow(key); },
+                           [this](color::LinearByte first) { give_borrowed(first); }}}));
   opened_.store(calls_.get());
   return {};
 }

@@ -46,6 +46,10 @@ class TenantProcess {
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<lease::Extent> take(std::uint64_t bytes);
   void give(const lease::Extent& stretch);
+  // For memory of another process of the tenant, which this process uses, too.
+  [[nodiscard]] Result<std::string> lend(color::LinearByte first);
+  [[nodiscard]] Result<lease::Extent> borrow(const std::string& key);
+  void give_borrowed(color::LinearByte first);
   void give_back(color::LinearByte first);
   // Machine code reaches all that was taken and all that will be.
   [[nodiscard]] Result<void> show_window();
@@ -63,7 +67,8 @@ class TenantProcess {
   std::optional<BorrowedShare> share_;
   std::mutex lent_;  // of the client's calls, the share and what is below
   std::map<color::LinearByte, lease::Extent> taken_;
-  std::string why_not_shown_;  // empty: the window can be filled
+  std::uint64_t borrowed_ = 0;  // ranges of other processes
+  std::string why_not_shown_;   // empty: the window can be filled
   bool shown_ = false;
   std::unique_ptr<ColoredCalls> calls_;
   std::optional<PlainCalls> plain_;

@@ -250,3 +250,16 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
       },
       target, value, count, stream);
 }
+// The stand-in itself shares no memory with other processes.
+FAKE CuResult cuIpcGetMemHandle(CuIpcHandle* handle, DevicePointer address) {
+  return told(
+      328, "cuIpcGetMemHandle", [] { return cu_error_not_supported; }, handle, address);
+}
+FAKE CuResult cuIpcOpenMemHandle_v2(DevicePointer* address, CuIpcHandle handle, unsigned flags) {
+  return told(
+      567, "cuIpcOpenMemHandle_v2", [] { return cu_error_not_supported; }, address, handle, flags);
+}
+FAKE CuResult cuIpcCloseMemHandle(DevicePointer address) {
+  return told(
+      330, "cuIpcCloseMemHandle", [] { return cu_error_not_supported; }, address);
+}

@@ -212,6 +212,20 @@ bool do_step(const std::string& step) {
     note("product " + multiplied());
   } else if (name == "count-in-host-memory") {
     note("host " + std::to_string(counted_in_host_memory()));
+  } else if (name == "share") {
+    note("share " + std::to_string(share(argument)));
+  } else if (name == "borrow") {
+    note("borrow " + std::to_string(borrow(argument)));
+  } else if (name == "count-on-shared") {
+    note("count on shared " + std::to_string(count_on_shared()));
+  } else if (name == "read-shared") {
+    note("shared " + read_shared(static_cast<unsigned>(number)));
+  } else if (name == "give-shared-back") {
+    note("give back " + std::to_string(give_shared_back()));
+  } else if (name == "free-shared") {
+    note("free " + std::to_string(free_shared()));
+  } else if (name == "touch") {
+    std::ofstream(argument, std::ios::app).flush();
   } else if (name == "spill") {
     note("spilling " + std::to_string(find_spilling()));
   } else if (name == "early-launches") {

@@ -48,6 +48,8 @@ void start_second_driver(const std::string& path);
 void start_driver_in_namespace();
 // 16384 numbers go to the card, each gets 5 more there, and they come back.
 std::string counted(const char* image = nullptr);
+// A launch that adds 5 to each of so many numbers.
+int count_on(unsigned long long memory, std::size_t count);
 // The same with what a compiler in the program, NVRTC in this library, gives as machine code.
 std::string counted_as_compiled_by(const std::string& path);
 // A launch of that kernel after the program has set what it adds.
@@ -95,6 +97,15 @@ std::string replayed();
 int kept();
 // What libdemarc_preload.so says of this program, in one line.
 std::string tenant_report();
+// 16384 numbers whose handle goes to this file, or which another process has put there; that kernel
+// on them; and what they are if so much was added to them.
+int share(const std::string& path);
+int borrow(const std::string& path);
+int count_on_shared();
+std::string read_shared(unsigned added);
+// cuIpcCloseMemHandle, and cuMemFree.
+int give_shared_back();
+int free_shared();
 // Where all colours lie: the window's address, which is known, times the number of the two colours.
 void look_into_the_arena();
 // As a profiler does: the driver's callbacks have one subscriber a process.

@@ -30,6 +30,20 @@ constexpr const char* counting_module = R"(.version 8.0
 }
 )";
 
+// The module has no variable, which would take memory of the tenant.
+int count_on(unsigned long long memory, std::size_t count) {
+  std::string text = counting_module;
+  const std::string variable = ".visible .global .align 4 .u32 added = 5;\n";
+  const std::string read = "ld.global.u32 %r5, [added]";
+  text.erase(text.find(variable), variable.size());
+  text.replace(text.find(read), read.size(), "mov.u32 %r5, 5");
+  void* arguments[] = {&memory};
+  return call("cuLaunchKernel", kernel_of(loaded_module(text.c_str()), "count"),
+              static_cast<unsigned>(count / 64), 1U, 1U, 64U, 1U, 1U, 0U,
+              static_cast<void*>(nullptr), static_cast<void**>(arguments),
+              static_cast<void**>(nullptr));
+}
+
 std::string counted(const char* image) {
   if (image == nullptr) image = counting_module;
   constexpr std::size_t count = 16384;

@@ -147,7 +147,7 @@ TEST_F(MappingsOfPrograms, that_cannot_be_are_errors) {
   EXPECT_EQ(ask("cuMemCreate", &handle, granule, nullptr, 0ULL), cu_error_invalid_value);
   pinned.handle_types = CuAllocationProperties::file_descriptor;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
-  EXPECT_THAT(last_told(), HasSubstr("of one process"));
+  EXPECT_THAT(last_told(), HasSubstr("only by cuIpcGetMemHandle"));
   pinned.handle_types = 0;
   pinned.location.type = 2;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);

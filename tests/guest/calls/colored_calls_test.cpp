@@ -58,14 +58,15 @@ TEST(ProgramsBeyondTheirShare, end_with_an_illegal_address) {
 }
 
 TEST_F(ProgramsInRemainders, functions_that_cannot_keep_to_the_share_are_refused_by_name) {
-  for (const auto& [name, why] : {std::pair{"cuMemAllocManaged", "managed memory"},
-                                  std::pair{"cuArrayCreate_v2", "textures and arrays"},
-                                  std::pair{"cuIpcGetMemHandle", "other processes"},
-                                  std::pair{"cuMulticastCreate", "mapping memory"},
-                                  std::pair{"cuTexObjectCreate", "textures and arrays"},
-                                  std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
-                                  std::pair{"cuMemAlloc", "its version, is not known"},
-                                  std::pair{"cuSomethingNew_v3", "is not known"}}) {
+  for (const auto& [name, why] :
+       {std::pair{"cuMemAllocManaged", "managed memory"},
+        std::pair{"cuArrayCreate_v2", "textures and arrays"},
+        std::pair{"cuMemExportToShareableHandle", "only by cuIpcGetMemHandle"},
+        std::pair{"cuMulticastCreate", "mapping memory"},
+        std::pair{"cuTexObjectCreate", "textures and arrays"},
+        std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
+        std::pair{"cuMemAlloc", "its version, is not known"},
+        std::pair{"cuSomethingNew_v3", "is not known"}}) {
     told.clear();
     EXPECT_EQ(ask(name, nullptr, nullptr, nullptr), cu_error_not_supported) << name;
     ASSERT_EQ(told.size(), 1U) << name;

@@ -11,6 +11,7 @@
 
 #include "calls/copy_calls.hpp"
 #include "calls/graph_calls.hpp"
+#include "calls/ipc_calls.hpp"
 #include "calls/link_calls.hpp"
 #include "calls/mapping_calls.hpp"
 #include "calls/memory_calls.hpp"
@@ -67,7 +68,8 @@ TEST(FunctionTable, refuses_what_it_does_not_list) {
     EXPECT_STREQ(why(name), not_known) << name;
   }
   for (const char* name : {"cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", "cuEventRecord",
-                           "cuStreamGetCaptureInfo_v3", "cuCtxSynchronize_v2"}) {
+                           "cuStreamGetCaptureInfo_v3", "cuCtxSynchronize_v2",
+                           "cuIpcGetEventHandle", "cuIpcOpenEventHandle"}) {
     EXPECT_TRUE(passes(name)) << name;
   }
   EXPECT_EQ(facts_of("cuGLMapBufferObject_v9").rule, Rule::graphics) << "refused in any version";
@@ -156,7 +158,7 @@ std::multiset<DriverFunction> answered_by() {
 
 TEST(FunctionTable, names_what_is_answered_and_one_room_answers_it) {
   const auto answered = answered_by<MemoryCalls, CopyCalls, ModuleCalls, GraphCalls, NodeCalls,
-                                    LinkCalls, MappingCalls>();
+                                    LinkCalls, MappingCalls, IpcCalls>();
   std::size_t rows = 0;
   for (const FunctionRow& row : function_rows()) {
     const bool wanted = row.facts.rule == Rule::answered;
@@ -176,8 +178,8 @@ TEST(FunctionTable, refuses_what_gives_memory_or_code_that_has_no_colour) {
         std::pair{"cuMemAllocManaged", "managed memory"},
         std::pair{"cuMemRetainAllocationHandle", "mapping memory"},
         std::pair{"cuMulticastBindMem", "mapping memory"},
-        std::pair{"cuIpcOpenMemHandle", "other processes"},
-        std::pair{"cuMemPoolImportPointer", "other processes"},
+        std::pair{"cuMemExportToShareableHandle", "only by cuIpcGetMemHandle"},
+        std::pair{"cuMemPoolImportPointer", "only by cuIpcGetMemHandle"},
         std::pair{"cuCtxEnablePeerAccess", "for one card"},
         std::pair{"cuImportExternalMemory", "other interfaces"},
         std::pair{"cuGraphicsMapResources", "memory of graphics"},

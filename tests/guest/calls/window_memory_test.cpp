@@ -78,6 +78,41 @@ TEST(WindowMemories, know_the_allocation_that_an_address_lies_in) {
   EXPECT_EQ(memory.allocate(512).value(), first);
 }
 
+TEST(WindowMemories, know_whose_an_allocation_is_and_in_which_stretch_it_lies) {
+  using Use = WindowMemory::Use;
+  StretchOwner owner{256 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer internal = memory.allocate(100).value();
+  const DevicePointer of_program = memory.allocate(40 * mib, Use::program).value();
+  EXPECT_EQ(memory.find(internal)->use, Use::internal);
+  EXPECT_EQ(memory.find(of_program + 5)->use, Use::program);
+  EXPECT_EQ(memory.stretch_of(memory.linear(internal)), LinearByte());
+  const LinearByte second = memory.stretch_of(memory.linear(of_program));
+  EXPECT_EQ(second, std::next(owner.lent.begin())->first);
+}
+
+TEST(WindowMemories, know_allocations_of_other_processes_and_free_none_of_them) {
+  StretchOwner owner{256 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer own = memory.allocate(100).value();
+  const LinearByte first(128 * mib);
+  const DevicePointer borrowed = memory.add_borrowed({first, 1000});
+  EXPECT_EQ(borrowed, window + first.raw());
+  EXPECT_EQ(memory.find(borrowed + 999)->bytes, 1000U);
+  EXPECT_EQ(memory.find(borrowed + 999)->use, WindowMemory::Use::borrowed);
+  EXPECT_FALSE(memory.find(borrowed + 1000));
+  EXPECT_EQ(memory.add_borrowed({first, 3000}), borrowed);
+  EXPECT_EQ(memory.add_borrowed({first, 2000}), borrowed);
+  EXPECT_EQ(memory.find(borrowed)->bytes, 3000U) << "the longer one";
+  EXPECT_EQ(memory.usage().used_bytes, 512U) << "it is not this process's";
+  EXPECT_FALSE(memory.free(borrowed));
+  EXPECT_TRUE(memory.find(borrowed));
+  memory.remove_borrowed(borrowed);
+  EXPECT_FALSE(memory.find(borrowed));
+  EXPECT_TRUE(memory.free(own));
+  EXPECT_TRUE(owner.lent.empty());
+}
+
 TEST(WindowMemories, share_a_stretch_and_give_it_back_once_it_is_empty) {
   StretchOwner owner{64 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());

@@ -204,7 +204,7 @@ TEST_F(ProcessesOfTenants, are_left_alone_in_calls_that_are_demarcs_own) {
 constexpr int missing_features[] = {19,  83,  88,  89,  91,  92,  93,  94,  96,  98,
                                     100, 101, 102, 103, 108, 110, 112, 114, 116, 119,
                                     121, 122, 123, 124, 127, 128, 132, 136, 137};
-constexpr int kept_features[] = {1, 16, 75, 82, 84, 90, 95, 97, 115, 120, 126, 131, 133};
+constexpr int kept_features[] = {1, 16, 75, 82, 84, 90, 95, 97, 115, 120, 125, 126, 131, 133};
 
 TEST_F(ProcessesOfTenants, are_told_that_the_card_lacks_what_a_tenant_is_refused) {
   attach();

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "calls/ipc_handle.hpp"
 #include "demarc/base/files.hpp"
 #include "tenant_fixture.hpp"
 
@@ -126,6 +127,26 @@ TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_af
   ASSERT_EQ(code.size(), 1U);
   EXPECT_THAT(code[0].name, HasSubstr("no PTX"));
   EXPECT_EQ(code[0].count, 1U);
+}
+
+// Another process may change the content at any time, so it proves nothing.
+TEST_F(WindowsOfTenants, are_not_filled_while_memory_of_another_process_is_open) {
+  block.windows = WindowUse::automatic;
+  attach();
+  server->of_others =
+      lease::Extent{color::LinearByte(server->lease.bytes - one_extent), one_extent};
+  EXPECT_NE(allocated(one_extent), 0U);
+  DevicePointer address = 0;
+  const CuIpcHandle handle = packed({server->key, 0, 8}).value();
+  ASSERT_THAT(call("cuIpcOpenMemHandle_v2", &address, handle, 1U), Optional(cu_success));
+  const std::string code = machine_code();
+  CuModule module = nullptr;
+  EXPECT_THAT(call("cuModuleLoadData", &module, code.data()), Optional(cu_error_no_binary));
+  EXPECT_THAT(told.back(), HasSubstr("uses memory of other processes (cuIpcOpenMemHandle)"));
+  EXPECT_THAT(call("cuIpcCloseMemHandle", address), Optional(cu_success));
+  EXPECT_NE(loaded(code.data()), nullptr);
+  EXPECT_THAT(call("cuIpcOpenMemHandle_v2", &address, handle, 1U),
+              Optional(cu_error_not_supported));
 }
 
 TEST_F(WindowsOfTenants, are_for_what_has_no_ptx_and_arithmetic_is_for_the_rest) {

@@ -1,0 +1,140 @@
+// Memory that several processes of a tenant have: it comes back when the last of them leaves it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/serve/ledger.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using color::LinearByte;
+using lease::extent_step;
+using testing::HasSubstr;
+using State = Holding::State;
+
+class SharedMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto terms = [](const std::string& name, gpu::TpcIndex tpc, std::uint64_t colors) {
+      return Terms{name, {tpc}, {colors, 8}, {}, 8 * extent_step, 8 * extent_step, 8 * extent_step};
+    };
+    ASSERT_TRUE(ledger.replace({terms("a", gpu::TpcIndex(0), 1), terms("b", gpu::TpcIndex(1), 2)}));
+    lender = process_of("a");
+    borrower = process_of("a");
+    ASSERT_EQ(ledger.take(lender, 2 * extent_step).value().first, at);
+    ASSERT_EQ(ledger.lend(lender, at, "0f").value(), "0f");
+  }
+  void TearDown() override {
+    const auto sound = prove(ledger.book());
+    EXPECT_TRUE(sound) << sound.error().message;
+  }
+  ProcessId process_of(const std::string& tenant) {
+    return ledger.attach(ledger.open(tenant).value()).value();
+  }
+  [[nodiscard]] const Holding& shared() const { return ledger.tenant("a")->holdings.at(at); }
+  template <class T>
+  static std::string refusal(const Result<T>& result) {
+    return result ? "taken" : result.error().message;
+  }
+
+  static constexpr const char* none =
+      "no process of tenant '{}' shares memory under this key: the memory was freed, or it belongs "
+      "to another tenant or another server";
+  const LinearByte at{};
+  Ledger ledger;
+  ProcessId lender = 0;
+  ProcessId borrower = 0;
+};
+
+TEST_F(SharedMemory, is_that_of_the_lender_and_counts_once) {
+  EXPECT_EQ(ledger.borrow(borrower, "0f").value(), (lease::Extent{at, 2 * extent_step}));
+  EXPECT_EQ(shared().owners.size(), 2U);
+  EXPECT_EQ(ledger.tenant("a")->holdings.size(), 1U);
+  EXPECT_TRUE(ledger.take(lender, 6 * extent_step)) << "all that is left";
+  EXPECT_EQ(ledger.lend(lender, at, "1e").value(), "0f") << "the key that others have already";
+  EXPECT_EQ(ledger.lend(borrower, at, "1e").value(), "0f") << "a borrower lends it on";
+  EXPECT_EQ(ledger.borrow(process_of("a"), "0f").value().first, at);
+  EXPECT_EQ(shared().owners.size(), 3U);
+}
+
+TEST_F(SharedMemory, is_refused_to_those_who_may_not_have_it) {
+  EXPECT_EQ(refusal(ledger.lend(borrower, at, "1e")), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.lend(lender, at + extent_step, "1e")),
+            "no bytes of this process begin at 2097152");
+  EXPECT_EQ(refusal(ledger.give(borrower, at)), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.borrow(lender, "0f")), "this process already has the bytes at 0");
+  ASSERT_TRUE(ledger.borrow(borrower, "0f"));
+  EXPECT_EQ(refusal(ledger.borrow(borrower, "0f")), "this process already has the bytes at 0");
+  const ProcessId other = process_of("b");
+  EXPECT_EQ(refusal(ledger.borrow(other, "0f")), fmt::format(none, "b"));
+  EXPECT_EQ(refusal(ledger.borrow(borrower, "0e")), fmt::format(none, "a"));
+  ASSERT_TRUE(ledger.take(lender, extent_step));
+  EXPECT_EQ(refusal(ledger.borrow(borrower, "")), fmt::format(none, "a"))
+      << "what was not lent has no key";
+  const ProcessId late = process_of("a");
+  ASSERT_TRUE(ledger.revoke("a"));
+  const auto revoked = ledger.borrow(late, "0f");
+  ASSERT_FALSE(revoked);
+  EXPECT_EQ(revoked.error().message, "tenant 'a' was revoked");
+  EXPECT_EQ(revoked.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(shared().owners.size(), 2U) << "refusals add no owner";
+}
+
+TEST_F(SharedMemory, stays_until_its_last_owner_leaves_it_in_whatever_order_and_way) {
+  for (const bool lender_first : {true, false}) {
+    for (const bool first_dies : {true, false}) {
+      for (const bool last_dies : {true, false}) {
+        const ProcessId one = process_of("a");
+        const ProcessId two = process_of("a");
+        const LinearByte place = ledger.take(one, extent_step).value().first;
+        const auto& holdings = ledger.tenant("a")->holdings;
+        ASSERT_EQ(ledger.lend(one, place, "key").value(), "key");
+        ASSERT_TRUE(ledger.borrow(two, "key"));
+        const auto leaves = [&](ProcessId process, bool dies) {
+          if (dies) {
+            ledger.detach(process);
+          } else {
+            EXPECT_TRUE(ledger.give(process, place).has_value());
+          }
+        };
+        leaves(lender_first ? one : two, first_dies);
+        EXPECT_EQ(holdings.at(place).state, State::given);
+        EXPECT_EQ(holdings.at(place).owners.size(), 1U);
+        EXPECT_FALSE(ledger.next_unclean(UINT64_MAX));
+        const ProcessId three = process_of("a");
+        EXPECT_TRUE(ledger.borrow(three, "key").has_value()) << "one owner is left";
+        ASSERT_TRUE(ledger.give(three, place));
+        leaves(lender_first ? two : one, last_dies);
+        EXPECT_EQ(holdings.at(place).state, State::unclean);
+        EXPECT_EQ(refusal(ledger.borrow(three, "key")), fmt::format(none, "a"));
+        ledger.cleaned(ledger.next_unclean(UINT64_MAX).value());
+        EXPECT_FALSE(holdings.contains(place));
+        EXPECT_EQ(holdings.size(), 1U) << "that of the fixture";
+      }
+    }
+  }
+}
+
+TEST_F(SharedMemory, that_was_given_anew_is_not_reached_by_an_old_key) {
+  ASSERT_TRUE(ledger.give(lender, at));
+  ledger.cleaned(ledger.next_unclean(UINT64_MAX).value());
+  ASSERT_EQ(ledger.take(lender, 2 * extent_step).value().first, at);
+  EXPECT_EQ(refusal(ledger.borrow(borrower, "0f")), fmt::format(none, "a"));
+  EXPECT_EQ(ledger.lend(lender, at, "1e").value(), "1e");
+}
+
+TEST_F(SharedMemory, that_two_processes_show_takes_mappings_of_both) {
+  ASSERT_TRUE(ledger.borrow(borrower, "0f"));
+  const auto shown = [&] { return shown_bytes(*ledger.tenant("a")); };
+  ASSERT_TRUE(ledger.show(lender, at));
+  EXPECT_EQ(shown(), 2 * extent_step);
+  ASSERT_TRUE(ledger.show(borrower, at));
+  EXPECT_EQ(shown(), 4 * extent_step);
+  ASSERT_TRUE(ledger.show(borrower, at));
+  EXPECT_EQ(shown(), 4 * extent_step) << "again";
+  ASSERT_TRUE(ledger.give(lender, at));
+  EXPECT_EQ(shown(), 2 * extent_step);
+}
+
+}  // namespace
+}  // namespace demarc::serve
