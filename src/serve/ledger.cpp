@@ -15,6 +15,8 @@ using lease::extent_step;
 
 // So that what is told of a tenant fits a packet.
 constexpr std::uint64_t max_processes = 1024;
+// The most that processes of a tenant may share: each grant proves all of them, whichever tenant asks.
+constexpr std::uint64_t max_borrowed = 4096;
 
 constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;

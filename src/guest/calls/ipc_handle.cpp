@@ -19,7 +19,7 @@ struct Layout {
 static_assert(sizeof(Layout) == sizeof(CuIpcHandle));
 
 // The number is that of the layout.
-constexpr std::array<char, 16> mark{'d', 'e', 'm', 'a', 'r', 'c', ' ', 'm',
+constexpr std::array<char, 16> handle_mark{'d', 'e', 'm', 'a', 'r', 'c', ' ', 'm',
                                     'e', 'm', 'o', 'r', 'y', ' ', '1', '\0'};
 
 bool is_digit(char c) {
@@ -38,7 +38,7 @@ Result<CuIpcHandle> packed(const IpcHandle& handle) {
     return invalid_input("the key of lent memory has {} hexadecimal digits; '{}' came", key_digits,
                          handle.key);
   }
-  Layout layout{mark, {}, handle.place, handle.bytes};
+  Layout layout{handle_mark, {}, handle.place, handle.bytes};
   std::copy(handle.key.begin(), handle.key.end(), layout.key.begin());
   CuIpcHandle bytes;
   std::memcpy(&bytes, &layout, sizeof bytes);
@@ -48,7 +48,7 @@ Result<CuIpcHandle> packed(const IpcHandle& handle) {
 std::optional<IpcHandle> unpacked(const CuIpcHandle& bytes) {
   Layout layout;
   std::memcpy(&layout, &bytes, sizeof layout);
-  if (layout.mark != mark || !is_key(layout.key) || layout.bytes == 0) return std::nullopt;
+  if (layout.mark != handle_mark || !is_key(layout.key) || layout.bytes == 0) return std::nullopt;
   return IpcHandle{std::string(layout.key.begin(), layout.key.end()), layout.place, layout.bytes};
 }
 

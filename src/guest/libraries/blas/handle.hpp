@@ -1,6 +1,9 @@
 // What a cublasHandle_t of libdemarc_blas.so names.
 #pragma once
 
+#include <map>
+#include <mutex>
+
 #include "types.hpp"
 
 namespace demarc::blas {
@@ -16,7 +19,10 @@ struct Handle {
   MathMode math = default_math;
   int atomics = 0;
   int sm_count_target = 0;
-  std::uint64_t result = 0;  // memory of the card, for a number that the host gets
+  // Memory of the card for a sum, by stream: sums of one stream follow each other. Threads may
+  // share a handle.
+  std::mutex mutex = {};
+  std::map<Stream, std::uint64_t> sums = {};
 };
 
 // Null where a program gives what is not a handle, or one that it has destroyed.

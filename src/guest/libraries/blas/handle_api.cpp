@@ -2,6 +2,10 @@
 // as cublasGetStatusString(), stay those of NVIDIA's library.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "handle.hpp"
 #include "kernels.hpp"
 #include "refusals.hpp"
@@ -24,6 +28,37 @@ int version() {
   return numbers[0] * 10000 + numbers[1] * 100 + numbers[2];
 }
 
+// Functions that run no kernel and get no handle.
+constexpr std::string_view without_handle[] = {"cublasXerbla",
+                                               "cublasSetLoggerCallback",
+                                               "cublasGetLoggerCallback",
+                                               "cublasLoggerConfigure",
+                                               "cublasSetVector",
+                                               "cublasGetVector",
+                                               "cublasSetMatrix",
+                                               "cublasGetMatrix",
+                                               "cublasGetCudartVersion",
+                                               "cublasGetProperty",
+                                               "cublasGetStatus",
+                                               "cublasLtGetVersion",
+                                               "cublasLtGetProperty",
+                                               "cublasLtGetStatus",
+                                               "cublasLtLogger",
+                                               "cublasLtHeuristicsCache",
+                                               "cublasLtGetCudartVersion",
+                                               "cublasLtDisableCpuInstructionsSetMask"};
+
+bool takes_no_handle(std::string_view name) {
+  return std::any_of(
+      std::begin(without_handle), std::end(without_handle),
+      [name](std::string_view start) { return name.substr(0, start.size()) == start; });
+}
+
+// In the place of a function that no header of NVIDIA's has.
+Code refuse_unknown() {
+  return refuse_lacking("a function of cuBLAS that no header names");
+}
+
 template <class Value>
 Code get(Handle* handle, Value Handle::*member, Value* value) {
   if (known(handle) == nullptr) return not_initialized;
@@ -34,17 +69,18 @@ Code get(Handle* handle, Value Handle::*member, Value* value) {
 
 }  // namespace
 
-// The function of this library that has the name, or null: libdemarc_compilers.so gives it to
-// programs that open NVIDIA's library themselves.
+// The function of this library that has the name, one that refuses where it has none, or null for
+// those of NVIDIA's that take no handle: libdemarc_compilers.so gives it to programs that open
+// NVIDIA's library themselves.
 DEMARC_SHOWN void* demarc_blas_function(const char* name) {
   Dl_info own = {};
   Dl_info found = {};
   void* const function = ::dlsym(RTLD_DEFAULT, name);
-  if (function == nullptr || ::dladdr(reinterpret_cast<void*>(&version), &own) == 0 ||
-      ::dladdr(function, &found) == 0 || own.dli_fbase != found.dli_fbase) {
-    return nullptr;
+  if (function != nullptr && ::dladdr(reinterpret_cast<void*>(&version), &own) != 0 &&
+      ::dladdr(function, &found) != 0 && own.dli_fbase == found.dli_fbase) {
+    return function;
   }
-  return function;
+  return takes_no_handle(name) ? nullptr : reinterpret_cast<void*>(&refuse_unknown);
 }
 
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
@@ -53,8 +89,8 @@ DEMARC_SHOWN Code cublasCreate_v2(Handle** handle) {
   *handle = nullptr;
   if (const Code code = find_context(); code != success) return code;
   auto* const made = new Handle();
-  made->result = allocate(Handle::result_bytes);
-  if (made->result == 0) {
+  made->sums[nullptr] = allocate(Handle::result_bytes);
+  if (made->sums[nullptr] == 0) {
     delete made;
     return alloc_failed;
   }
@@ -64,7 +100,7 @@ DEMARC_SHOWN Code cublasCreate_v2(Handle** handle) {
 
 DEMARC_SHOWN Code cublasDestroy_v2(Handle* handle) {
   if (known(handle) == nullptr) return not_initialized;
-  release(handle->result);
+  for (const auto& [stream, memory] : handle->sums) release(memory);
   handle->mark = 0;
   delete handle;
   return success;

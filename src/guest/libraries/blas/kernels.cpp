@@ -185,6 +185,7 @@ Code launch(const char* module, const char* kernel, const KernelShape& shape, St
 }
 
 std::uint64_t allocate(std::size_t bytes) {
+  const RelaxedCapture relaxed;
   unsigned long long at = 0;
   return driver().cuMemAlloc(&at, bytes) == 0 ? at : 0;
 }

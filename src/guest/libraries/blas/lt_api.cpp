@@ -171,7 +171,10 @@ Code find_product(const char* function, const LtProduct* of, const LtMatrices& m
   if (product.scale != of->scale) {
     return refuse(function, "alpha and beta have another type than the compute type needs");
   }
-  return find_epilogue(function, *of, product.d.type, product);
+  if (const Code code = find_epilogue(function, *of, product.d.type, product); code != success) {
+    return code;
+  }
+  return check(product);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace demarc::blas {
 namespace {
 
 constexpr std::int64_t max_size = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_bias_bytes = 0xffffffff;
 constexpr std::int64_t max_batches_of_grid = 65535;
 constexpr std::int64_t few = 16;  // rows of a flat tile
 constexpr std::uint32_t piece_bytes = 16;
@@ -25,20 +26,15 @@ struct Combination {
   DataType scale;
   Arithmetic arithmetic;
 };
-// What cuBLAS's table of GemmEx has for real numbers, but for integers, FP8 and the compute types
-// that round f32 to 16 bits. Sums of f16 are kept in f32 everywhere.
+// What cuBLAS's table of GemmEx has for real numbers, but for integers, FP8, the compute types that
+// round f32 to 16 bits, and pedantic ones of 16 bits. Sums of f16 are kept in f32 everywhere.
 constexpr Combination combinations[] = {
     {compute_16f, f16, f16, f16, Arithmetic::f16},
-    {compute_16f_pedantic, f16, f16, f16, Arithmetic::f16},
     {compute_32f, f16, f16, f32, Arithmetic::f16},
     {compute_32f, f16, f32, f32, Arithmetic::f16},
     {compute_32f, bf16, bf16, f32, Arithmetic::bf16},
     {compute_32f, bf16, f32, f32, Arithmetic::bf16},
     {compute_32f, f32, f32, f32, Arithmetic::f32},
-    {compute_32f_pedantic, f16, f16, f32, Arithmetic::f16},
-    {compute_32f_pedantic, f16, f32, f32, Arithmetic::f16},
-    {compute_32f_pedantic, bf16, bf16, f32, Arithmetic::bf16},
-    {compute_32f_pedantic, bf16, f32, f32, Arithmetic::bf16},
     {compute_32f_pedantic, f32, f32, f32, Arithmetic::f32},
     {compute_32f_fast_tf32, f32, f32, f32, Arithmetic::tf32},
     {compute_64f, f64, f64, f64, Arithmetic::f64},
@@ -105,6 +101,8 @@ bool is_aligned(const Matrix& matrix, std::uint64_t bytes) {
   return ((matrix.at | matrix.stride | matrix.pitch * bytes) % piece_bytes) == 0;
 }
 
+}  // namespace
+
 Code check(const Product& p) {
   if (!is_operation(p.a_operation) || !is_operation(p.b_operation)) {
     return refuse(p.function, "an operand's operation is neither N nor T nor C");
@@ -121,8 +119,13 @@ Code check(const Product& p) {
   if (std::max({p.m, p.n, p.k}) > max_size) {
     return refuse(p.function, "a matrix has more than 2147483647 rows or columns");
   }
+  if (p.bias != nullptr && p.m * bytes_of_type(p.bias_type) > max_bias_bytes) {
+    return refuse(p.function, "a bias has more than 4294967295 bytes");
+  }
   return success;
 }
+
+namespace {
 
 struct Choice {
   std::string module;  // fewer kernels of one are loaded sooner
@@ -211,6 +214,10 @@ bool find_arithmetic(const char* function, ComputeType compute, DataType a, Data
     arithmetic = row.arithmetic;
     scale = row.scale;
     const MathMode without_flag = mode & ~disallow_reduced_precision;
+    if (without_flag == pedantic_math && (a == f16 || a == bf16)) {
+      refuse(function, "products of 16 bits have no pedantic arithmetic here");
+      return false;
+    }
     if (compute == compute_32f && arithmetic == Arithmetic::f32 && without_flag == tf32_math) {
       arithmetic = Arithmetic::tf32;
     }
@@ -247,6 +254,13 @@ Code run(const Product& product, Stream stream) {
     p.alpha = number_at(product.alpha, product.scale);
     p.beta = number_at(product.beta, product.scale);
   }
+  const bool host = product.scale_pointers == host_pointers;
+  const bool multiplies = p.depth != 0 && (!host || p.alpha != 0);
+  if (p.d.at == 0 || (host && p.beta != 0 && p.c.at == 0) ||
+      (host && multiplies && (p.x.at == 0 || p.w.at == 0))) {
+    return invalid_value;
+  }
+  if (host && p.beta == 0) p.c = p.d;
   p.bias_at = address_of(product.bias);
   p.bias = product.bias_type;
   p.activation = product.activation;

@@ -35,7 +35,10 @@ struct Product {
   int activation = no_activation;
 };
 
-// Refuses what is wrong with the sizes of a product, and launches it.
+// Refuses what is wrong with the sizes of a product.
+[[nodiscard]] Code check(const Product& product);
+
+// Launches a product that check() accepts.
 [[nodiscard]] Code run(const Product& product, Stream stream);
 
 // Which arithmetic a combination of types has; false: none, and `function` is refused by name.

@@ -23,7 +23,9 @@ Code run_typed(const char* function, Handle* handle, DataType type, ComputeType 
 
 // cublasGemmAlgo_t: which one is asked for changes nothing, but must be one.
 bool is_algorithm(int algorithm) {
-  return (algorithm >= -1 && algorithm <= 23) || (algorithm >= 99 && algorithm <= 115);
+  constexpr int autotune = 999;  // CUBLAS_GEMM_AUTOTUNE
+  return (algorithm >= -1 && algorithm <= 23) || (algorithm >= 99 && algorithm <= 115) ||
+         algorithm == autotune;
 }
 
 Code run_mixed(const char* function, Handle* handle, ComputeType compute, int algorithm,

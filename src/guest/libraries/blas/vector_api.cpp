@@ -91,6 +91,7 @@ template <class Number>
 Code launch_change(const char* name, const Handle& handle, VectorArguments p, std::int64_t n,
                    const Number* x, std::int64_t step_x, const Number* y, std::int64_t step_y) {
   if (n <= 0) return success;
+  if (step_y == 0 && n > 1) return refuse(name, "all elements of its result have one address");
   p.x = first_of(x, n, step_x);
   p.y = first_of(y, n, step_y);
   p.step_x = step_x;
@@ -122,9 +123,12 @@ Code run_sum(const char* name, Handle* handle, std::int64_t n, const Number* x, 
   p.y = first_of(y, n, step_y);
   p.step_x = step_x;
   p.step_y = step_y;
-  p.parts = handle->result + 16;
+  const std::lock_guard lock(handle->mutex);
+  std::uint64_t& sum = handle->sums[handle->stream];
+  if (sum == 0 && (sum = allocate(Handle::result_bytes)) == 0) return alloc_failed;
+  p.parts = sum + 16;
   const bool on_host = handle->pointers == host_pointers;
-  p.result = on_host ? handle->result : address_of(result);
+  p.result = on_host ? sum : address_of(result);
   p.count = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(blocks_for(p.rows, threads), 1, Handle::max_parts));
   if (const Code code = launch_vector(kernel_of<Number>(name), p.count, *handle, p);
@@ -138,7 +142,7 @@ Code run_sum(const char* name, Handle* handle, std::int64_t n, const Number* x, 
       code != success) {
     return code;
   }
-  return on_host ? copy_to_host(result, handle->result, sizeof(Number), handle->stream) : success;
+  return on_host ? copy_to_host(result, sum, sizeof(Number), handle->stream) : success;
 }
 
 // The step of one that has none gives no elements, as in BLAS.
