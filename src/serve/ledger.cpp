@@ -15,6 +15,8 @@ using lease::extent_step;
 
 // So that what is told of a tenant fits a packet.
 constexpr std::uint64_t max_processes = 1024;
+// So that keys take little memory of the server.
+constexpr std::uint64_t max_lent = 4096;
 
 constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;
@@ -270,10 +272,32 @@ Result<void> Ledger::give(ProcessId process, LinearByte first) {
   return {};
 }
 
-Result<std::string> Ledger::lend(ProcessId process, LinearByte first, const std::string& key) {
+Result<std::string> Ledger::lend(ProcessId process, LinearByte first, std::uint64_t place,
+                                 const std::string& key) {
   DEMARC_TRY(Holding* const holding, owned(process, first));
-  if (holding->key.empty()) holding->key = key;
-  return holding->key;
+  if (place >= holding->bytes) {
+    return invalid_input("the {} bytes at {} have no byte {}", holding->bytes, first, place);
+  }
+  if (const auto known = holding->keys.find(place); known != holding->keys.end()) {
+    return known->second;
+  }
+  std::uint64_t lent = 0;
+  const Book::Tenant& tenant = tenant_with(process);
+  for (const auto& [other, one] : tenant.holdings) lent += one.keys.size();
+  if (lent >= max_lent) {
+    return missing_capability(
+        "tenant '{}' already shares {} allocations between its processes, the largest possible "
+        "number",
+        tenant.terms.name, max_lent);
+  }
+  holding->keys[place] = key;
+  return key;
+}
+
+Result<void> Ledger::withdraw(ProcessId process, LinearByte first, std::uint64_t place) {
+  DEMARC_TRY(Holding* const holding, owned(process, first));
+  if (holding->keys.erase(place) != 0) return {};
+  return invalid_input("nothing at byte {} of the bytes at {} is lent", place, first);
 }
 
 Result<lease::Extent> Ledger::borrow(ProcessId process, const std::string& key) {
@@ -281,10 +305,9 @@ Result<lease::Extent> Ledger::borrow(ProcessId process, const std::string& key) 
   const std::string& name = tenant.terms.name;
   if (tenant.revoked) return missing_capability("tenant '{}' was revoked", name);
   for (auto& [first, holding] : tenant.holdings) {
-    if (key.empty() || holding.key != key) continue;
-    if (!holding.owners.try_emplace(process).second) {
-      return invalid_input("this process already has the bytes at {}", first);
-    }
+    const auto has_key = [&](const auto& entry) { return entry.second == key; };
+    if (std::none_of(holding.keys.begin(), holding.keys.end(), has_key)) continue;
+    holding.owners.try_emplace(process);
     return lease::Extent{first, holding.bytes};
   }
   return invalid_input(
