@@ -131,9 +131,9 @@ class Ledger {
   // The process no longer has what begins at `first`. It becomes unclean once its last owner gave
   // it back or ended.
   [[nodiscard]] Result<void> give(ProcessId process, color::LinearByte first);
-  // Other processes of the tenant may borrow by this key what the process has at `first`, because
-  // of the allocation at this place in it. Gives the allocation's key, which is the first one that
-  // it got. missing_capability if the tenant has lent as many allocations as it may.
+  // Other processes of the tenant may borrow what the process has at `first` by the key of its
+  // allocation at this place. Gives the allocation's key, which is the first one that it got.
+  // missing_capability if the tenant has lent as many allocations as it may.
   [[nodiscard]] Result<std::string> lend(ProcessId process, color::LinearByte first,
                                          std::uint64_t place, const std::string& key);
   // The key of this allocation is forgotten.

@@ -106,7 +106,7 @@ Result<lease::Extent> TenantProcess::borrow(const std::string& key) {
         "this process runs code in windows, which show no memory of other processes");
   }
   DEMARC_TRY(const lease::Extent range, client_.borrow(key));
-  if (taken_.contains(range.first) || borrowed_.contains(range.first)) return range;
+  if (taken_.contains(range.first)) return range;
   const OwnCalls own;
   const RelaxedStreamCapture relaxed(gpu_->api());
   if (auto mapped = share_->map(range); !mapped) {

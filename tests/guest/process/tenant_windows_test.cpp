@@ -149,6 +149,18 @@ TEST_F(WindowsOfTenants, are_not_filled_while_memory_of_another_process_is_open)
               Optional(cu_error_not_supported));
 }
 
+TEST_F(WindowsOfTenants, are_filled_though_the_process_tried_to_open_its_own_memory) {
+  block.windows = WindowUse::automatic;
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  server->of_others = lease::Extent{{}, one_extent};
+  DevicePointer address = 0;
+  const CuIpcHandle handle = packed({server->key, 0, 8}).value();
+  EXPECT_THAT(call("cuIpcOpenMemHandle_v2", &address, handle, 1U),
+              Optional(cu_error_invalid_context));
+  EXPECT_NE(loaded(machine_code().data()), nullptr);
+}
+
 TEST_F(WindowsOfTenants, are_for_what_has_no_ptx_and_arithmetic_is_for_the_rest) {
   block.windows = WindowUse::automatic;
   attach();
