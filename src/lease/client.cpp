@@ -149,9 +149,14 @@ Result<void> LeaseClient::give(color::LinearByte first) const {
   return {};
 }
 
-Result<std::string> LeaseClient::lend(color::LinearByte first) const {
-  DEMARC_TRY(Lent lent, answer<Lent>(LendRequest{first}));
+Result<std::string> LeaseClient::lend(color::LinearByte first, std::uint64_t place) const {
+  DEMARC_TRY(Lent lent, answer<Lent>(LendRequest{first, place}));
   return std::move(lent.key);
+}
+
+Result<void> LeaseClient::withdraw(color::LinearByte first, std::uint64_t place) const {
+  DEMARC_CHECK(answer<Done>(WithdrawRequest{first, place}));
+  return {};
 }
 
 Result<Extent> LeaseClient::borrow(const std::string& key) const {

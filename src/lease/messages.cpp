@@ -80,6 +80,12 @@ void fields(Fields& to, ShowRequest& value) {
 template <class Fields>
 void fields(Fields& to, LendRequest& value) {
   to.member("first", value.first);
+  to.member("place", value.place);
+}
+template <class Fields>
+void fields(Fields& to, WithdrawRequest& value) {
+  to.member("first", value.first);
+  to.member("place", value.place);
 }
 template <class Fields>
 void fields(Fields& to, BorrowRequest& value) {
@@ -175,9 +181,9 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages",    "take", "give",
-                                      "show", "lend",   "borrow",   "list", "grow",
-                                      "move", "revoke", "end-work", "slo"};
+constexpr RequestWords<Request> words{"open", "attach", "pages",    "take",     "give",
+                                      "show", "lend",   "withdraw", "borrow",   "list",
+                                      "grow", "move",   "revoke",   "end-work", "slo"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {

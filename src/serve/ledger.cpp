@@ -15,8 +15,19 @@ using lease::extent_step;
 
 // So that what is told of a tenant fits a packet.
 constexpr std::uint64_t max_processes = 1024;
-// The most that processes of a tenant may share: each grant proves all of them, whichever tenant asks.
+// So that keys take little memory of the server.
+constexpr std::uint64_t max_lent = 4096;
+// The most that processes of a tenant may share: each grant proves all of them, whichever tenant
+// asks.
 constexpr std::uint64_t max_borrowed = 4096;
+
+std::uint64_t borrowed_of(const Book::Tenant& tenant) {
+  std::uint64_t sum = 0;
+  for (const auto& [first, holding] : tenant.holdings) {
+    sum += holding.owners.empty() ? 0 : holding.owners.size() - 1;
+  }
+  return sum;
+}
 
 constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;
@@ -272,10 +283,32 @@ Result<void> Ledger::give(ProcessId process, LinearByte first) {
   return {};
 }
 
-Result<std::string> Ledger::lend(ProcessId process, LinearByte first, const std::string& key) {
+Result<std::string> Ledger::lend(ProcessId process, LinearByte first, std::uint64_t place,
+                                 const std::string& key) {
   DEMARC_TRY(Holding* const holding, owned(process, first));
-  if (holding->key.empty()) holding->key = key;
-  return holding->key;
+  if (place >= holding->bytes) {
+    return invalid_input("the {} bytes at {} have no byte {}", holding->bytes, first, place);
+  }
+  if (const auto known = holding->keys.find(place); known != holding->keys.end()) {
+    return known->second;
+  }
+  std::uint64_t lent = 0;
+  const Book::Tenant& tenant = tenant_with(process);
+  for (const auto& [other, one] : tenant.holdings) lent += one.keys.size();
+  if (lent >= max_lent) {
+    return missing_capability(
+        "tenant '{}' already shares {} allocations between its processes, the largest possible "
+        "number",
+        tenant.terms.name, max_lent);
+  }
+  holding->keys[place] = key;
+  return key;
+}
+
+Result<void> Ledger::withdraw(ProcessId process, LinearByte first, std::uint64_t place) {
+  DEMARC_TRY(Holding* const holding, owned(process, first));
+  if (holding->keys.erase(place) != 0) return {};
+  return invalid_input("nothing at byte {} of the bytes at {} is lent", place, first);
 }
 
 Result<lease::Extent> Ledger::borrow(ProcessId process, const std::string& key) {
@@ -283,10 +316,15 @@ Result<lease::Extent> Ledger::borrow(ProcessId process, const std::string& key) 
   const std::string& name = tenant.terms.name;
   if (tenant.revoked) return missing_capability("tenant '{}' was revoked", name);
   for (auto& [first, holding] : tenant.holdings) {
-    if (key.empty() || holding.key != key) continue;
-    if (!holding.owners.try_emplace(process).second) {
-      return invalid_input("this process already has the bytes at {}", first);
+    const auto has_key = [&](const auto& entry) { return entry.second == key; };
+    if (std::none_of(holding.keys.begin(), holding.keys.end(), has_key)) continue;
+    if (!holding.owners.contains(process) && borrowed_of(tenant) >= max_borrowed) {
+      return missing_capability(
+          "processes of tenant '{}' already use {} ranges of each other, the largest possible "
+          "number",
+          name, max_borrowed);
     }
+    holding.owners.try_emplace(process);
     return lease::Extent{first, holding.bytes};
   }
   return invalid_input(

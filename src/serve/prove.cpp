@@ -40,7 +40,7 @@ Result<void> prove_owners(const Book& book, const std::string& tenant, color::Li
   if (given && holding.owners.empty()) {
     return check_failed("tenant '{}': the bytes at {} are given, but to no process", tenant, first);
   }
-  if (!given && (!holding.owners.empty() || !holding.key.empty())) {
+  if (!given && (!holding.owners.empty() || !holding.keys.empty())) {
     return check_failed("tenant '{}': the bytes at {} belong to a process and to none", tenant,
                         first);
   }

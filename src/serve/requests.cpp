@@ -241,17 +241,25 @@ Result<void> Server::carry_out(Connection& connection, const lease::ShowRequest&
 Result<void> Server::carry_out(Connection& connection, const lease::LendRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before memory is lent");
   DEMARC_TRY(const std::string key, new_token());
-  DEMARC_TRY(std::string lent, ledger_.lend(*connection.process, request.first, key));
+  DEMARC_TRY(std::string lent,
+             ledger_.lend(*connection.process, request.first, request.place, key));
   connection.answers.push_back({to_text(lease::Lent{std::move(lent)}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::WithdrawRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is withdrawn");
+  DEMARC_CHECK(ledger_.withdraw(*connection.process, request.first, request.place));
+  connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::BorrowRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before memory is borrowed");
-  const ProcessId process = *connection.process;
-  DEMARC_TRY(const lease::Extent extent, ledger_.borrow(process, request.key));
+  Ledger before = ledger_;
+  DEMARC_TRY(const lease::Extent extent, ledger_.borrow(*connection.process, request.key));
   if (auto sound = proved(); !sound) {
-    DEMARC_CHECK(ledger_.give(process, extent.first));
+    ledger_ = std::move(before);
     return sound;
   }
   connection.answers.push_back({lease::to_text(extent), {}});

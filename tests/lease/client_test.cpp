@@ -69,8 +69,11 @@ TEST_F(Client, asks_and_hands_out_what_is_answered) {
   EXPECT_TRUE(client.show(LinearByte(6 << 20)));
   EXPECT_EQ(asked(), Request(ShowRequest{LinearByte(6 << 20)}));
   answer(to_text(Lent{"0f"}));
-  EXPECT_EQ(client.lend(LinearByte(6 << 20)).value(), "0f");
-  EXPECT_EQ(asked(), Request(LendRequest{LinearByte(6 << 20)}));
+  EXPECT_EQ(client.lend(LinearByte(6 << 20), 512).value(), "0f");
+  EXPECT_EQ(asked(), Request(LendRequest{LinearByte(6 << 20), 512}));
+  answer(to_text(Done{}));
+  EXPECT_TRUE(client.withdraw(LinearByte(6 << 20), 512));
+  EXPECT_EQ(asked(), Request(WithdrawRequest{LinearByte(6 << 20), 512}));
   answer(to_text(Extent{LinearByte(6 << 20), 2 << 20}));
   EXPECT_EQ(client.borrow("0f").value(), (Extent{LinearByte(6 << 20), 2 << 20}));
   EXPECT_EQ(asked(), Request(BorrowRequest{"0f"}));

@@ -85,10 +85,10 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{{color::ArenaPage(5), 9}}),
         Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
-        Request(ShowRequest{LinearByte(9)}), Request(LendRequest{LinearByte(9)}),
-        Request(BorrowRequest{"0f"}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
-        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{}),
-        Request(SloRequest{"a", 3})}) {
+        Request(ShowRequest{LinearByte(9)}), Request(LendRequest{LinearByte(9), 512}),
+        Request(WithdrawRequest{LinearByte(9), 512}), Request(BorrowRequest{"0f"}),
+        Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
+        Request(RevokeRequest{"a"}), Request(EndWorkRequest{}), Request(SloRequest{"a", 3})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -114,7 +114,10 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
   EXPECT_EQ(to_text(Request(GiveRequest{LinearByte(7)})), R"({"do":"give","first":7})");
   EXPECT_EQ(to_text(Request(ShowRequest{LinearByte(8)})), R"({"do":"show","first":8})");
-  EXPECT_EQ(to_text(Request(LendRequest{LinearByte(8)})), R"({"do":"lend","first":8})");
+  EXPECT_EQ(to_text(Request(LendRequest{LinearByte(8), 9})),
+            R"({"do":"lend","first":8,"place":9})");
+  EXPECT_EQ(to_text(Request(WithdrawRequest{LinearByte(8), 9})),
+            R"({"do":"withdraw","first":8,"place":9})");
   EXPECT_EQ(to_text(Request(BorrowRequest{"0f"})), R"({"do":"borrow","key":"0f"})");
   EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
   EXPECT_EQ(to_text(Request(GrowRequest{"a", 9})), R"({"do":"grow","tenant":"a","bytes":9})");
@@ -177,10 +180,9 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
   EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
-  EXPECT_EQ(
-      refused(R"({"do":"steal"})"),
-      "request.do: 'steal': one of open, attach, pages, take, give, show, lend, borrow, list, "
-      "grow, move, revoke, end-work, slo was expected");
+  EXPECT_EQ(refused(R"({"do":"steal"})"),
+            "request.do: 'steal': one of open, attach, pages, take, give, show, lend, withdraw, "
+            "borrow, list, grow, move, revoke, end-work, slo was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

@@ -22,7 +22,7 @@ class SharedMemory : public testing::Test {
     lender = process_of("a");
     borrower = process_of("a");
     ASSERT_EQ(ledger.take(lender, 2 * extent_step).value().first, at);
-    ASSERT_EQ(ledger.lend(lender, at, "0f").value(), "0f");
+    ASSERT_EQ(ledger.lend(lender, at, 0, "0f").value(), "0f");
   }
   void TearDown() override {
     const auto sound = prove(ledger.book());
@@ -51,20 +51,21 @@ TEST_F(SharedMemory, is_that_of_the_lender_and_counts_once) {
   EXPECT_EQ(shared().owners.size(), 2U);
   EXPECT_EQ(ledger.tenant("a")->holdings.size(), 1U);
   EXPECT_TRUE(ledger.take(lender, 6 * extent_step)) << "all that is left";
-  EXPECT_EQ(ledger.lend(lender, at, "1e").value(), "0f") << "the key that others have already";
-  EXPECT_EQ(ledger.lend(borrower, at, "1e").value(), "0f") << "a borrower lends it on";
+  EXPECT_EQ(ledger.lend(lender, at, 0, "1e").value(), "0f") << "the key that others have already";
+  EXPECT_EQ(ledger.lend(borrower, at, 0, "1e").value(), "0f") << "a borrower lends it on";
   EXPECT_EQ(ledger.borrow(process_of("a"), "0f").value().first, at);
   EXPECT_EQ(shared().owners.size(), 3U);
 }
 
 TEST_F(SharedMemory, is_refused_to_those_who_may_not_have_it) {
-  EXPECT_EQ(refusal(ledger.lend(borrower, at, "1e")), "no bytes of this process begin at 0");
-  EXPECT_EQ(refusal(ledger.lend(lender, at + extent_step, "1e")),
+  EXPECT_EQ(refusal(ledger.lend(borrower, at, 0, "1e")), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.lend(lender, at + extent_step, 0, "1e")),
             "no bytes of this process begin at 2097152");
   EXPECT_EQ(refusal(ledger.give(borrower, at)), "no bytes of this process begin at 0");
-  EXPECT_EQ(refusal(ledger.borrow(lender, "0f")), "this process already has the bytes at 0");
+  ASSERT_TRUE(ledger.borrow(lender, "0f")) << "it has the bytes already";
+  EXPECT_EQ(shared().owners.size(), 1U);
   ASSERT_TRUE(ledger.borrow(borrower, "0f"));
-  EXPECT_EQ(refusal(ledger.borrow(borrower, "0f")), "this process already has the bytes at 0");
+  ASSERT_TRUE(ledger.borrow(borrower, "0f")) << "again";
   const ProcessId other = process_of("b");
   EXPECT_EQ(refusal(ledger.borrow(other, "0f")), fmt::format(none, "b"));
   EXPECT_EQ(refusal(ledger.borrow(borrower, "0e")), fmt::format(none, "a"));
@@ -88,7 +89,7 @@ TEST_F(SharedMemory, stays_until_its_last_owner_leaves_it_in_whatever_order_and_
         const ProcessId two = process_of("a");
         const LinearByte place = ledger.take(one, extent_step).value().first;
         const auto& holdings = ledger.tenant("a")->holdings;
-        ASSERT_EQ(ledger.lend(one, place, "key").value(), "key");
+        ASSERT_EQ(ledger.lend(one, place, 0, "key").value(), "key");
         ASSERT_TRUE(ledger.borrow(two, "key"));
         const auto leaves = [&](ProcessId process, bool dies) {
           if (dies) {
@@ -115,12 +116,79 @@ TEST_F(SharedMemory, stays_until_its_last_owner_leaves_it_in_whatever_order_and_
   }
 }
 
+// An allocation is freed in bytes that its process keeps.
+TEST_F(SharedMemory, has_a_key_for_each_allocation_until_it_is_withdrawn) {
+  EXPECT_EQ(ledger.lend(lender, at, 512, "1e").value(), "1e");
+  EXPECT_EQ(ledger.lend(lender, at, 0, "2d").value(), "0f");
+  EXPECT_EQ(ledger.lend(lender, at, 2 * extent_step - 1, "3c").value(), "3c");
+  EXPECT_EQ(refusal(ledger.lend(lender, at, 2 * extent_step, "4b")),
+            "the 4194304 bytes at 0 have no byte 4194304");
+  ASSERT_TRUE(ledger.borrow(borrower, "1e"));
+  const ProcessId late = process_of("a");
+  EXPECT_EQ(refusal(ledger.withdraw(late, at, 512)), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.withdraw(lender, at, 513)),
+            "nothing at byte 513 of the bytes at 0 is lent");
+  ASSERT_TRUE(ledger.withdraw(lender, at, 512));
+  EXPECT_EQ(refusal(ledger.withdraw(lender, at, 512)),
+            "nothing at byte 512 of the bytes at 0 is lent");
+  EXPECT_EQ(refusal(ledger.borrow(late, "1e")), fmt::format(none, "a"));
+  EXPECT_EQ(shared().owners.size(), 2U) << "the process that has it keeps it";
+  EXPECT_EQ(ledger.borrow(late, "0f").value().first, at);
+  EXPECT_EQ(ledger.lend(lender, at, 512, "5a").value(), "5a") << "the next allocation there";
+}
+
+TEST_F(SharedMemory, has_so_many_keys_and_no_more) {
+  constexpr std::uint64_t most = 4096;
+  const LinearByte second = ledger.take(lender, extent_step).value().first;
+  for (std::uint64_t i = 1; i < most; ++i) {
+    ASSERT_TRUE(ledger.lend(lender, i % 2 == 0 ? at : second, i, "x"));
+  }
+  const auto refused = ledger.lend(lender, at, 5001, "x");
+  EXPECT_EQ(
+      refusal(refused),
+      "tenant 'a' already shares 4096 allocations between its processes, the largest possible "
+      "number");
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(ledger.lend(lender, at, 0, "x").value(), "0f") << "that has one";
+  const ProcessId other = process_of("b");
+  EXPECT_TRUE(ledger.lend(other, ledger.take(other, 1).value().first, 0, "x"));
+  ASSERT_TRUE(ledger.withdraw(lender, at, 0));
+  EXPECT_TRUE(ledger.lend(lender, at, 5001, "x"));
+}
+
+TEST_F(SharedMemory, is_used_by_so_many_and_no_more) {
+  std::vector<std::string> keys{"0f"};
+  for (int i = 0; i < 6; ++i) {
+    const LinearByte first = ledger.take(lender, extent_step).value().first;
+    keys.push_back(ledger.lend(lender, first, 0, fmt::format("a{}", i)).value());
+  }
+  std::uint64_t left = 4096;
+  ProcessId last = 0;
+  while (left > 0) {
+    last = process_of("a");
+    for (std::size_t i = 0; i < keys.size() && left > 0; ++i, --left) {
+      ASSERT_TRUE(ledger.borrow(last, keys[i])) << left;
+    }
+  }
+  const auto refused = ledger.borrow(borrower, "0f");
+  EXPECT_EQ(refusal(refused),
+            "processes of tenant 'a' already use 4096 ranges of each other, the largest possible "
+            "number");
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_TRUE(ledger.borrow(last, "0f")) << "that has it";
+  const ProcessId other = process_of("b");
+  ASSERT_TRUE(ledger.lend(other, ledger.take(other, 1).value().first, 0, "b0"));
+  EXPECT_TRUE(ledger.borrow(process_of("b"), "b0")) << "each tenant has its own number";
+  ASSERT_TRUE(ledger.give(last, at));
+  EXPECT_TRUE(ledger.borrow(borrower, "0f"));
+}
+
 TEST_F(SharedMemory, that_was_given_anew_is_not_reached_by_an_old_key) {
   ASSERT_TRUE(ledger.give(lender, at));
   ledger.cleaned(ledger.next_unclean(UINT64_MAX).value());
   ASSERT_EQ(ledger.take(lender, 2 * extent_step).value().first, at);
   EXPECT_EQ(refusal(ledger.borrow(borrower, "0f")), fmt::format(none, "a"));
-  EXPECT_EQ(ledger.lend(lender, at, "1e").value(), "1e");
+  EXPECT_EQ(ledger.lend(lender, at, 0, "1e").value(), "1e");
 }
 
 TEST_F(SharedMemory, that_two_processes_show_takes_mappings_of_both) {

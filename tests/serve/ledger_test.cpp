@@ -378,12 +378,12 @@ TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to none");
   holding = {extent_step, {}, State::lost};
   EXPECT_EQ(fault(), "none");
-  holding.key = "0f";
+  holding.keys[0] = "0f";
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to none");
   holding = {extent_step, {}, State::given};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are given, but to no process");
   book.processes[10] = {1};
-  holding = {extent_step, {{2, {}}, {10, {}}}, State::given, "0f"};
+  holding = {extent_step, {{2, {}}, {10, {}}}, State::given, {{0, "0f"}}};
   EXPECT_EQ(fault(), "none") << "two processes of one tenant";
   holding = {extent_step, {}, State::lost};
   book.processes[9] = {7};

@@ -26,8 +26,9 @@ class SharingMemory : public ServerTest {
     static_cast<void>(attach(made.process, open(made.owner, tenant).token));
     return made;
   }
-  [[nodiscard]] std::string lent(const Program& from, LinearByte first = {}) const {
-    return ask<lease::Lent>(from.process, lease::LendRequest{first}).value().key;
+  [[nodiscard]] std::string lent(const Program& from, LinearByte first = {},
+                                 std::uint64_t place = 0) const {
+    return ask<lease::Lent>(from.process, lease::LendRequest{first, place}).value().key;
   }
   [[nodiscard]] Result<lease::Extent> borrowed(const Program& by, const std::string& key) const {
     return ask<lease::Extent>(by.process, lease::BorrowRequest{key});
@@ -43,6 +44,7 @@ TEST_F(SharingMemory, gives_two_processes_of_a_tenant_the_same_bytes) {
   EXPECT_EQ(key.size(), 32U);
   EXPECT_NE(lent(lender), key);
   EXPECT_EQ(lent(lender, second.first), key);
+  EXPECT_NE(lent(lender, second.first, 512), key);
   EXPECT_EQ(borrowed(borrower, key).value(), second);
   EXPECT_EQ(status("a").given_bytes, 3 * step) << "they count once";
   EXPECT_EQ(status("a").extents, 2U);
@@ -68,7 +70,7 @@ TEST_F(SharingMemory, leaves_the_bytes_to_the_process_that_is_left) {
       static_cast<void>(client.attach(token).value());
       if (lender_dies) {
         static_cast<void>(client.take(step).value());
-        std::strcpy(memory + 4 * step, client.lend({}).value().c_str());
+        std::strcpy(memory + 4 * step, client.lend({}, 0).value().c_str());
       } else {
         static_cast<void>(client.borrow(key_at()).value());
       }
@@ -103,6 +105,10 @@ TEST_F(SharingMemory, refuses_other_tenants_and_clients_without_a_process) {
   EXPECT_THAT(borrowed(other, key).error().message,
               HasSubstr("no process of tenant 'b' shares memory under this key"));
   EXPECT_EQ(refusal(other.process, lease::LendRequest{}), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(other.process, lease::WithdrawRequest{}),
+            "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(other.owner, lease::WithdrawRequest{}),
+            "attach to a lease before memory is withdrawn");
   EXPECT_EQ(refusal(other.owner, lease::LendRequest{}), "attach to a lease before memory is lent");
   EXPECT_EQ(refusal(lender.owner, lease::BorrowRequest{key}),
             "attach to a lease before memory is borrowed");
@@ -117,7 +123,10 @@ TEST_F(SharingMemory, gives_nothing_that_its_proof_does_not_show) {
   sound = false;
   EXPECT_EQ(borrowed(borrower, key).error().message, "not sound");
   sound = true;
-  EXPECT_EQ(borrowed(borrower, key).value().bytes, step) << "it did not have it before";
+  EXPECT_EQ(refusal(borrower.process, lease::GiveRequest{}), "no bytes of this process begin at 0");
+  EXPECT_EQ(borrowed(borrower, key).value().bytes, step);
+  EXPECT_EQ(refusal(lender.process, lease::WithdrawRequest{}), "done");
+  EXPECT_THAT(borrowed(borrower, key).error().message, HasSubstr("the memory was freed"));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@ namespace {
 
 using cuda::complain;
 using test::Supervised;
-using testing::HasSubstr;
 
 class SharingPrograms : public TenantPrograms {
  protected:
@@ -128,6 +127,22 @@ TEST_F(SharingPrograms, get_nothing_by_a_handle_that_is_not_of_their_tenant) {
   EXPECT_EQ(status_with(0).given_bytes, 0U);
   EXPECT_EQ(end_of(begin(borrower, "a", {"context", "borrow=" + handle})), 0);
   EXPECT_TRUE(borrower.log().ends_with("borrow 400\n")) << "it is gone";
+  EXPECT_EQ(server.end(), 0);
+}
+
+// The bytes are still those of the process that freed the allocation.
+TEST_F(SharingPrograms, get_nothing_by_a_handle_of_memory_that_was_freed) {
+  ServingProcess server(socket, false);
+  ASSERT_TRUE(server.ready());
+  const pid_t lends = begin(program, "a",
+                            {"context", "count", "share=" + handle, "free-shared",
+                             "touch=" + handle + ".freed", "wait-for=" + handle + ".end"});
+  wait_for(handle + ".freed");
+  EXPECT_EQ(end_of(begin(borrower, "a", {"context", "borrow=" + handle})), 0);
+  EXPECT_TRUE(borrower.log().ends_with("borrow 400\n")) << borrower.log();
+  ASSERT_TRUE(write_file(handle + ".end", ""));
+  EXPECT_EQ(end_of(lends), 0);
+  EXPECT_TRUE(program.log().ends_with("share 0\nfree 0\n")) << program.log();
   EXPECT_EQ(server.end(), 0);
 }
 

@@ -58,8 +58,11 @@ class LeaseClient {
   // Gives back what take() or borrow() gave at `first`. No kernel of this process may use it any
   // more.
   [[nodiscard]] Result<void> give(color::LinearByte first) const;
-  // Gives the key by which other processes of the tenant borrow what take() gave at `first`.
-  [[nodiscard]] Result<std::string> lend(color::LinearByte first) const;
+  // Gives the key by which other processes of the tenant borrow what take() gave at `first`, for
+  // the allocation that begins at `place` in it.
+  [[nodiscard]] Result<std::string> lend(color::LinearByte first, std::uint64_t place) const;
+  // The allocation was freed: its key is of no use from then on.
+  [[nodiscard]] Result<void> withdraw(color::LinearByte first, std::uint64_t place) const;
   // Gives what another process of the tenant has lent under this key; both have it from then on.
   // invalid_input if no process of the tenant has such bytes any more.
   [[nodiscard]] Result<Extent> borrow(const std::string& key) const;

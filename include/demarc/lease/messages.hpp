@@ -48,10 +48,18 @@ struct ShowRequest {
   color::LinearByte first = {};
   friend bool operator==(const ShowRequest&, const ShowRequest&) = default;
 };
-// Asks for a key by which other processes of the tenant borrow what take() gave at `first`.
+// Asks for a key by which other processes of the tenant borrow what take() gave at `first`, for the
+// allocation that begins at `place` in these bytes.
 struct LendRequest {
   color::LinearByte first = {};
+  std::uint64_t place = 0;
   friend bool operator==(const LendRequest&, const LendRequest&) = default;
+};
+// Says that this allocation was freed: its key is not known any more.
+struct WithdrawRequest {
+  color::LinearByte first = {};
+  std::uint64_t place = 0;
+  friend bool operator==(const WithdrawRequest&, const WithdrawRequest&) = default;
 };
 // Asks for bytes that another process of the tenant has: both have them until both have given them
 // back or ended.
@@ -91,8 +99,8 @@ struct SloRequest {
 };
 inline constexpr std::uint64_t max_slo_misses = 1'000'000;  // in one question
 using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
-                             ShowRequest, LendRequest, BorrowRequest, ListRequest, GrowRequest,
-                             MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
+                             ShowRequest, LendRequest, WithdrawRequest, BorrowRequest, ListRequest,
+                             GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -121,8 +129,8 @@ struct PageBatch {
 };
 // In the tenant's share; begin and size are multiples of extent_step.
 using color::Extent;
-// The answer to LendRequest. The key names these bytes until their last owner has given them back,
-// and cannot be guessed.
+// The answer to LendRequest. The key is known until it is withdrawn, or until the last owner of the
+// bytes has given them back. It cannot be guessed.
 struct Lent {
   std::string key;  // 32 hexadecimal digits
   friend bool operator==(const Lent&, const Lent&) = default;

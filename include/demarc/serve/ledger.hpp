@@ -48,7 +48,10 @@ struct Holding {
   std::uint64_t bytes = 0;
   Owners owners = {};  // none, unless given
   State state = State::given;
-  std::string key = {};  // other processes of the tenant borrow the bytes by it; empty: not lent
+  // By these keys other processes of the tenant borrow the bytes: where an allocation begins in
+  // them
+  // -> its key.
+  std::map<std::uint64_t, std::string> keys = {};
 };
 using Holdings = std::map<color::LinearByte, Holding>;
 
@@ -128,13 +131,16 @@ class Ledger {
   // The process no longer has what begins at `first`. It becomes unclean once its last owner gave
   // it back or ended.
   [[nodiscard]] Result<void> give(ProcessId process, color::LinearByte first);
-  // Other processes of the tenant may borrow by this key what the process has at `first`. Gives the
-  // key that the bytes have from then on, which is the first one that they got.
+  // Other processes of the tenant may borrow what the process has at `first` by the key of its
+  // allocation at this place. Gives the allocation's key, which is the first one that it got.
+  // missing_capability if the tenant has lent as many allocations as it may.
   [[nodiscard]] Result<std::string> lend(ProcessId process, color::LinearByte first,
-                                         const std::string& key);
+                                         std::uint64_t place, const std::string& key);
+  // The key of this allocation is forgotten.
+  [[nodiscard]] Result<void> withdraw(ProcessId process, color::LinearByte first,
+                                      std::uint64_t place);
   // The process has, together with their other owners, the bytes of its tenant that have this key.
-  // invalid_input if there are none, or if the process has them already; missing_capability if the
-  // tenant was revoked.
+  // invalid_input if there are none; missing_capability if the tenant was revoked.
   [[nodiscard]] Result<lease::Extent> borrow(ProcessId process, const std::string& key);
   // The process shows what it holds from `first` on. missing_capability, with what is left, if the
   // tenant's processes would show more than it may.

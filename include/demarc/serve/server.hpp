@@ -195,6 +195,8 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GiveRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ShowRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::LendRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection,
+                                       const lease::WithdrawRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::BorrowRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ListRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::GrowRequest& request);

@@ -48,36 +48,23 @@ CallAnswer IpcCalls::get(const DriverCall& call) {
   }
   const color::LinearByte first = memory_.linear(found->address);
   const color::LinearByte range = memory_.stretch_of(first);
-  const std::lock_guard lock(mutex_);
-  const auto key = lender_.lend(range);
+  const auto key = lender_.lend(range, first - range);
   if (!key) return refuse(call, code_of(key.error()), key.error().message);
+  memory_.note_lent(first);
   const auto made = packed({*key, first - range, found->bytes});
   if (!made) return refuse(call, cu_error_map_failed, made.error().message);
-  own_keys_.insert(*key);
   *handle = *made;
   return cu_success;
 }
 
-Result<IpcCalls::Range*> IpcCalls::range_of(const IpcHandle& handle) {
-  auto range = borrowed_.find(handle.key);
-  if (range == borrowed_.end()) {
-    DEMARC_TRY(const color::Extent extent, lender_.borrow(handle.key));
-    range = borrowed_.emplace(handle.key, Range{extent}).first;
-  }
-  const std::uint64_t bytes = range->second.extent.bytes;
-  if (handle.place < bytes && handle.bytes <= bytes - handle.place) return &range->second;
-  leave(handle.key);
-  return invalid_input("the handle names {} bytes at {} of a range of {}", handle.bytes,
-                       handle.place, bytes);
+void IpcCalls::leave(color::LinearByte range) {
+  const auto found = borrowed_.find(range);
+  if (found->second != 0) return;
+  borrowed_.erase(found);
+  lender_.give_back(range);
 }
 
-void IpcCalls::leave(const std::string& key) {
-  const auto range = borrowed_.find(key);
-  if (range->second.opened != 0) return;
-  lender_.give_back(range->second.extent.first);
-  borrowed_.erase(range);
-}
-
+// The server is asked each time, because the memory of a handle may have been freed meanwhile.
 CallAnswer IpcCalls::open(const DriverCall& call) {
   const auto [address, bytes, flags] = call.parameters<OpenIpcHandle>();
   if (address == nullptr || (flags & ~lazy_peer_access) != 0) return cu_error_invalid_value;
@@ -87,19 +74,24 @@ CallAnswer IpcCalls::open(const DriverCall& call) {
                   "the handle does not come from a process of a tenant");
   }
   const std::lock_guard lock(mutex_);
-  if (own_keys_.contains(handle->key)) {
+  const auto range = lender_.borrow(handle->key);
+  if (!range) return refuse(call, code_of(range.error()), range.error().message);
+  if (memory_.has_stretch(range->first)) {
     return refuse(call, cu_error_invalid_context,
                   "the handle is of this process, which has the memory already");
   }
-  const auto range = range_of(*handle);
-  if (!range) return refuse(call, code_of(range.error()), range.error().message);
-  const color::Extent allocation{(*range)->extent.first + handle->place, handle->bytes};
-  const DevicePointer first = memory_.add_borrowed(allocation);
-  Opened& opened = opened_[first];
-  if (opened.times == 0) ++(*range)->opened;
-  opened.key = handle->key;
+  std::uint64_t& open_in_range = borrowed_[range->first];
+  if (handle->place >= range->bytes || handle->bytes > range->bytes - handle->place) {
+    leave(range->first);
+    return refuse(call, cu_error_invalid_handle,
+                  fmt::format("the handle names {} bytes at {} of a range of {}", handle->bytes,
+                              handle->place, range->bytes));
+  }
+  *address = memory_.add_borrowed({range->first + handle->place, handle->bytes});
+  Opened& opened = opened_[*address];
+  if (opened.times == 0) ++open_in_range;
+  opened.range = range->first;
   ++opened.times;
-  *address = first;
   return cu_success;
 }
 
@@ -114,10 +106,10 @@ CallAnswer IpcCalls::close(const DriverCall& call) {
     const RelaxedStreamCapture relaxed(api_);
     if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
     memory_.remove_borrowed(address);
-    const std::string key = opened->second.key;
+    const color::LinearByte range = opened->second.range;
     opened_.erase(opened);
-    --borrowed_.at(key).opened;
-    leave(key);
+    --borrowed_.at(range);
+    leave(range);
     return cu_success;
   }
   --opened->second.times;

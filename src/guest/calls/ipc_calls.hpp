@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "calls/call_answer.hpp"
@@ -19,8 +18,9 @@ class IpcCalls {
  public:
   // Asks the server; LeaseClient has the same functions.
   struct Lender {
-    std::function<Result<std::string>(color::LinearByte first)> lend;
-    // The range can be used from then on. missing_capability if it can be borrowed but not used.
+    std::function<Result<std::string>(color::LinearByte first, std::uint64_t place)> lend;
+    // The range can be used from then on, and may be borrowed again. missing_capability if it can
+    // be borrowed but not used.
     std::function<Result<color::Extent>(const std::string& key)> borrow;
     std::function<void(color::LinearByte first)> give_back;
   };
@@ -33,12 +33,8 @@ class IpcCalls {
   static std::span<const CallRow<IpcCalls>> rows();
 
  private:
-  struct Range {
-    color::Extent extent;
-    std::uint64_t opened = 0;  // allocations in it that are open
-  };
   struct Opened {
-    std::string key;
+    color::LinearByte range;
     std::uint64_t times = 0;
   };
   CallAnswer get(const DriverCall& call);
@@ -46,16 +42,14 @@ class IpcCalls {
   CallAnswer close(const DriverCall& call);
   CallAnswer refuse(const DriverCall& call, CuResult code, std::string_view why) const;
   // The rest is called under the lock.
-  [[nodiscard]] Result<Range*> range_of(const IpcHandle& handle);
-  void leave(const std::string& key);  // a range in which nothing is open
+  void leave(color::LinearByte range);  // if nothing in it is open
 
   const DriverApi& api_;
   WindowMemory& memory_;
   const Lender& lender_;
   const std::function<void(const std::string& line)>& tell_;
-  std::mutex mutex_;                       // guards what is below
-  std::set<std::string> own_keys_;         // ranges that this process has lent
-  std::map<std::string, Range> borrowed_;  // by key
+  std::mutex mutex_;                                     // guards what is below
+  std::map<color::LinearByte, std::uint64_t> borrowed_;  // range -> allocations in it that are open
   std::map<DevicePointer, Opened> opened_;
 };
 

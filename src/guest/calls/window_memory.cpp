@@ -75,10 +75,14 @@ bool WindowMemory::free(DevicePointer address) {
   const auto found = allocated_.find(linear(address));
   if (found == allocated_.end() || found->second.use == Use::borrowed) return false;
   const color::LinearByte first = found->first;
-  const std::uint64_t bytes = found->second.bytes;
+  const Place place = found->second;
   allocated_.erase(found);
-  usage_.used_bytes -= rounded_up(bytes);
-  put_free({first, rounded_up(bytes)});
+  if (place.lent) {
+    const color::LinearByte stretch = std::prev(stretches_.upper_bound(first))->first;
+    owner_.withdraw(stretch, first - stretch);
+  }
+  usage_.used_bytes -= rounded_up(place.bytes);
+  put_free({first, rounded_up(place.bytes)});
   return true;
 }
 
@@ -106,6 +110,16 @@ std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address
 color::LinearByte WindowMemory::stretch_of(color::LinearByte allocation) const {
   const std::lock_guard lock(mutex_);
   return std::prev(stretches_.upper_bound(allocation))->first;
+}
+
+bool WindowMemory::has_stretch(color::LinearByte first) const {
+  const std::lock_guard lock(mutex_);
+  return stretches_.contains(first);
+}
+
+void WindowMemory::note_lent(color::LinearByte allocation) {
+  const std::lock_guard lock(mutex_);
+  allocated_.at(allocation).lent = true;
 }
 
 DevicePointer WindowMemory::add_borrowed(const color::Extent& allocation) {

@@ -23,6 +23,8 @@ class WindowMemory {
     // A free stretch of at least so many bytes.
     std::function<Result<color::Extent>(std::uint64_t bytes)> take;
     std::function<void(const color::Extent& stretch)> give;
+    // An allocation that was lent is freed, at this place in its stretch.
+    std::function<void(color::LinearByte stretch, std::uint64_t place)> withdraw = {};
   };
   enum class Use {
     internal,  // Demarc's own, as the memory of modules and of reserved ranges
@@ -54,6 +56,9 @@ class WindowMemory {
   [[nodiscard]] std::optional<Allocation> find(DevicePointer address) const;
   // Where the stretch begins that has an allocation which is not borrowed.
   [[nodiscard]] color::LinearByte stretch_of(color::LinearByte allocation) const;
+  [[nodiscard]] bool has_stretch(color::LinearByte first) const;
+  // Other processes can have this allocation until it is freed.
+  void note_lent(color::LinearByte allocation);
   // An allocation of another process, which lies in no stretch: find() knows it from then on. Where
   // one begins already the longer of them stays.
   DevicePointer add_borrowed(const color::Extent& allocation);
@@ -79,6 +84,7 @@ class WindowMemory {
   struct Place {
     std::uint64_t bytes = 0;  // as asked for
     Use use = Use::internal;
+    bool lent = false;
   };
   struct Taken {
     std::uint64_t bytes = 0;

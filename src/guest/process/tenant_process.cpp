@@ -84,13 +84,21 @@ void TenantProcess::give(const lease::Extent& stretch) {
   const std::lock_guard lock(lent_);
   const OwnCalls own;
   taken_.erase(stretch.first);
+  others_may_write_.erase(stretch.first);
   share_->hide(stretch);  // it may be shown though the rest was not
   give_back(stretch.first);
 }
 
-Result<std::string> TenantProcess::lend(color::LinearByte first) {
+Result<std::string> TenantProcess::lend(color::LinearByte first, std::uint64_t place) {
   const std::lock_guard lock(lent_);
-  return client_.lend(first);
+  DEMARC_TRY(std::string key, client_.lend(first, place));
+  others_may_write_.insert(first);
+  return key;
+}
+
+void TenantProcess::withdraw(color::LinearByte first, std::uint64_t place) {
+  const std::lock_guard lock(lent_);
+  if (auto done = client_.withdraw(first, place); !done) tell_(done.error().message);
 }
 
 // Content that another process may change at any time cannot be compared, so windows are refused.
@@ -101,19 +109,20 @@ Result<lease::Extent> TenantProcess::borrow(const std::string& key) {
         "this process runs code in windows, which show no memory of other processes");
   }
   DEMARC_TRY(const lease::Extent range, client_.borrow(key));
+  if (taken_.contains(range.first)) return range;
   const OwnCalls own;
   const RelaxedStreamCapture relaxed(gpu_->api());
   if (auto mapped = share_->map(range); !mapped) {
     give_back(range.first);
     return tl::unexpected(mapped.error());
   }
-  ++borrowed_;
+  borrowed_.insert(range.first);
   return range;
 }
 
 void TenantProcess::give_borrowed(color::LinearByte first) {
   const std::lock_guard lock(lent_);
-  --borrowed_;
+  borrowed_.erase(first);
   give_back(first);
 }
 
@@ -142,10 +151,15 @@ Result<void> TenantProcess::show_window() {
   const std::lock_guard lock(lent_);
   if (shown_) return {};
   if (!why_not_shown_.empty()) return missing_capability("{}", why_not_shown_);
-  if (borrowed_ != 0) {
+  if (!borrowed_.empty()) {
     return missing_capability(
         "this process uses memory of other processes (cuIpcOpenMemHandle), which windows do not "
         "show");
+  }
+  if (!others_may_write_.empty()) {
+    return missing_capability(
+        "this process has lent memory to other processes (cuIpcGetMemHandle), whose content cannot "
+        "be compared");
   }
   for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch, Content::program));
   shown_ = true;
@@ -201,26 +215,29 @@ Result<void> TenantProcess::open() {
   gpu_ = gpu;
   std::vector<AddressSpan> not_theirs{{share_->arena().raw(), share_->arena_bytes()}};
   for (const auto& [address, bytes] : share_->tables()) not_theirs.push_back({address, bytes});
-  DEMARC_TRY(calls_, ColoredCalls::create(
-                         {gpu->api(),
-                          share_->code(),
-                          share_->bytes(),
-                          {[this](std::uint64_t bytes) { return take(bytes); },
-                           [this](const lease::Extent& stretch) { give(stretch); }},
-                          gpu->compute_capability(),
-                          block_.counters.colored,
-                          block_.record,
-                          tell_,
-                          {.printing = block_.silence_printf != 0 ? ptx::ColoredPrinting::silenced
-                                                                  : ptx::ColoredPrinting::refused,
-                           .overlapped = block_.overlap != 0},
-                          block_.allow_spills,
-                          &host_memory_,
-                          std::move(not_theirs),
-                          {block_.windows, [this] { return show_window(); }},
-                          {[this](color::LinearByte first) { return lend(first); },
-                           [this](const std::string& key) { return borrow(key); },
-                           [this](color::LinearByte first) { give_borrowed(first); }}}));
+  DEMARC_TRY(
+      calls_,
+      ColoredCalls::create(
+          {gpu->api(),
+           share_->code(),
+           share_->bytes(),
+           {[this](std::uint64_t bytes) { return take(bytes); },
+            [this](const lease::Extent& stretch) { give(stretch); },
+            [this](color::LinearByte first, std::uint64_t place) { withdraw(first, place); }},
+           gpu->compute_capability(),
+           block_.counters.colored,
+           block_.record,
+           tell_,
+           {.printing = block_.silence_printf != 0 ? ptx::ColoredPrinting::silenced
+                                                   : ptx::ColoredPrinting::refused,
+            .overlapped = block_.overlap != 0},
+           block_.allow_spills,
+           &host_memory_,
+           std::move(not_theirs),
+           {block_.windows, [this] { return show_window(); }},
+           {[this](color::LinearByte first, std::uint64_t place) { return lend(first, place); },
+            [this](const std::string& key) { return borrow(key); },
+            [this](color::LinearByte first) { give_borrowed(first); }}}));
   opened_.store(calls_.get());
   return {};
 }

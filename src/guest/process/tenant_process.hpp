@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "calls/colored_calls.hpp"
@@ -47,7 +48,8 @@ class TenantProcess {
   [[nodiscard]] Result<lease::Extent> take(std::uint64_t bytes);
   void give(const lease::Extent& stretch);
   // For memory of another process of the tenant, which this process uses, too.
-  [[nodiscard]] Result<std::string> lend(color::LinearByte first);
+  [[nodiscard]] Result<std::string> lend(color::LinearByte first, std::uint64_t place);
+  void withdraw(color::LinearByte first, std::uint64_t place);
   [[nodiscard]] Result<lease::Extent> borrow(const std::string& key);
   void give_borrowed(color::LinearByte first);
   void give_back(color::LinearByte first);
@@ -67,8 +69,9 @@ class TenantProcess {
   std::optional<BorrowedShare> share_;
   std::mutex lent_;  // of the client's calls, the share and what is below
   std::map<color::LinearByte, lease::Extent> taken_;
-  std::uint64_t borrowed_ = 0;  // ranges of other processes
-  std::string why_not_shown_;   // empty: the window can be filled
+  std::set<color::LinearByte> borrowed_;          // ranges of other processes
+  std::set<color::LinearByte> others_may_write_;  // own ranges that were lent
+  std::string why_not_shown_;                     // empty: the window can be filled
   bool shown_ = false;
   std::unique_ptr<ColoredCalls> calls_;
   std::optional<PlainCalls> plain_;

@@ -91,6 +91,32 @@ TEST(WindowMemories, know_whose_an_allocation_is_and_in_which_stretch_it_lies) {
   EXPECT_EQ(second, std::next(owner.lent.begin())->first);
 }
 
+TEST(WindowMemories, tell_their_owner_when_an_allocation_is_freed_that_was_lent) {
+  StretchOwner stretches{256 * mib, {}, {}};
+  std::vector<std::pair<LinearByte, std::uint64_t>> withdrawn;
+  auto owner = stretches.owner();
+  owner.withdraw = [&](LinearByte stretch, std::uint64_t place) {
+    EXPECT_TRUE(stretches.lent.contains(stretch)) << "it is given back later";
+    withdrawn.emplace_back(stretch, place);
+  };
+  WindowMemory memory(window, stretches.bytes, owner);
+  const DevicePointer first = memory.allocate(40 * mib).value();
+  const DevicePointer second = memory.allocate(100).value();
+  const DevicePointer third = memory.allocate(100).value();
+  const LinearByte stretch = memory.stretch_of(memory.linear(third));
+  EXPECT_TRUE(memory.has_stretch(stretch));
+  EXPECT_FALSE(memory.has_stretch(stretch + 512));
+  memory.note_lent(memory.linear(third));
+  EXPECT_TRUE(memory.free(second));
+  EXPECT_TRUE(withdrawn.empty());
+  EXPECT_TRUE(memory.free(third));
+  ASSERT_EQ(withdrawn.size(), 1U);
+  EXPECT_EQ(withdrawn[0].first, stretch);
+  EXPECT_EQ(withdrawn[0].second, memory.linear(third) - stretch);
+  EXPECT_TRUE(memory.free(first));
+  EXPECT_EQ(withdrawn.size(), 1U);
+}
+
 TEST(WindowMemories, know_allocations_of_other_processes_and_free_none_of_them) {
   StretchOwner owner{256 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());

@@ -291,6 +291,13 @@ TEST_F(BlasLt, refuses_by_name_what_it_does_not_compute) {
   refused("products of f64 have no epilogue");
 }
 
+// The heuristic promises nothing that the product refuses.
+TEST_F(BlasLt, promises_no_product_whose_matrices_are_wrong) {
+  LtAnswer answer;
+  ASSERT_EQ(set_layout(a, 4, std::int64_t{1}), blas_success);  // a leading dimension below the rows
+  EXPECT_EQ(heuristic(answer), blas_invalid_value);
+}
+
 TEST_F(BlasLt, finds_matrices_that_do_not_fit) {
   LtAnswer answer;
   struct Change {

@@ -142,6 +142,59 @@ TEST_F(BlasLibrary, knows_its_handles) {
   EXPECT_EQ(call("cublasLtCreate", nullptr), blas_invalid_value);
 }
 
+TEST_F(BlasLibrary, refuses_functions_that_no_header_names) {
+  auto* const find = symbol<void*(const char*)>(blas, "demarc_blas_function");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(reinterpret_cast<BlasCode (*)()>(find("cublasLtHiddenMatmul"))(), blas_not_supported);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a function of cuBLAS that no header names was refused"));
+  for (const char* name :
+       {"cublasLtGetVersion", "cublasGetStatusString", "cublasSetMatrixAsync_64"}) {
+    EXPECT_EQ(find(name), nullptr) << name << " takes no handle and stays NVIDIA's";
+  }
+  for (const char* name :
+       {"cublasSetEnvironmentMode", "cublasLtGetEnvironmentMode", "cublasSbdmm"}) {
+    EXPECT_EQ(call(name), blas_not_supported) << name;
+  }
+}
+
+TEST_F(BlasLibrary, has_no_pedantic_products_of_16_bits) {
+  const float one = 1;
+  const auto at = on_card(std::vector<std::byte>(16));
+  const auto ran = [&](int inputs, int out, int compute) {
+    return call("cublasGemmEx", handle, 0, 0, 1, 1, 1, &one, at, inputs, 1, at, inputs, 1, &one, at,
+                out, 1, compute, -1);
+  };
+  for (const int inputs : {int{type_f16}, int{type_bf16}}) {
+    EXPECT_EQ(ran(inputs, type_f32, 69), blas_not_supported);
+    EXPECT_EQ(ran(inputs, type_f32, 68), blas_success);
+    ASSERT_EQ(call("cublasSetMathMode", handle, 2), blas_success);
+    EXPECT_EQ(ran(inputs, type_f32, 68), blas_not_supported);
+    ASSERT_EQ(call("cublasSetMathMode", handle, 0), blas_success);
+  }
+  EXPECT_EQ(ran(type_f16, type_f16, 65), blas_not_supported);
+  ASSERT_EQ(call("cublasSetMathMode", handle, 2), blas_success);
+  EXPECT_EQ(ran(type_f32, type_f32, 68), blas_success);
+  EXPECT_EQ(ran(type_f32, type_f32, 69), blas_success);
+}
+
+TEST_F(BlasLibrary, reads_and_writes_nothing_at_address_zero) {
+  const float one = 1;
+  const float zero = 0;
+  const auto at = on_card(std::vector<std::byte>(16));
+  const unsigned long long none = 0;
+  const auto ran = [&](int k, const float& alpha, unsigned long long a, unsigned long long b,
+                       const float& beta, unsigned long long c) {
+    return call("cublasSgemm_v2", handle, 0, 0, 1, 1, k, &alpha, a, 1, b, 1, &beta, c, 1);
+  };
+  EXPECT_EQ(ran(1, one, none, at, one, at), blas_invalid_value);
+  EXPECT_EQ(ran(1, one, at, none, one, at), blas_invalid_value);
+  EXPECT_EQ(ran(1, one, at, at, one, none), blas_invalid_value);
+  EXPECT_EQ(ran(1, one, at, at, zero, none), blas_invalid_value);
+  EXPECT_EQ(ran(1, zero, none, none, one, at), blas_success) << "nothing is multiplied";
+  EXPECT_EQ(ran(0, one, none, none, one, at), blas_success) << "nothing is multiplied";
+}
+
 TEST_F(BlasLibrary, refuses_combinations_that_it_does_not_compute) {
   const float one = 1;
   const auto ran = [&](int inputs, int other, int out, int compute, int algorithm = -1) {
@@ -161,9 +214,10 @@ TEST_F(BlasLibrary, refuses_combinations_that_it_does_not_compute) {
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 24), blas_not_supported);
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 98), blas_not_supported);
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 116), blas_not_supported);
+  EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, 1000), blas_not_supported);
   EXPECT_EQ(ran(type_f32, type_f32, type_f32, 68, -2), blas_not_supported);
   const std::string said = testing::internal::GetCapturedStderr();
-  for (const int algorithm : {-1, 0, 23, 99, 115}) {
+  for (const int algorithm : {-1, 0, 23, 99, 115, 999}) {
     EXPECT_EQ(call("cublasGemmEx", handle, 0, 0, 0, 1, 1, &one, nullptr, 0, 1, nullptr, 0, 1, &one,
                    nullptr, 0, 1, 68, algorithm),
               blas_success);

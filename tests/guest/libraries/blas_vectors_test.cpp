@@ -146,6 +146,37 @@ TEST_F(BlasVectors, have_dot_products_and_norms_on_the_host_and_on_the_card) {
   }
 }
 
+TEST_F(BlasVectors, keep_sums_of_streams_apart) {
+  void* stream = nullptr;
+  ASSERT_EQ(
+      test::fake_symbol<int(void**, unsigned, int)>("cuStreamCreateWithPriority")(&stream, 1, 0),
+      0);
+  const auto x = on_card(as_type({1, 2, 3, 4}, type_f32));
+  const auto first = on_card(std::vector<std::byte>(4));
+  const auto second = on_card(std::vector<std::byte>(4));
+  ASSERT_EQ(call("cublasSetPointerMode_v2", handle, 1), blas_success);
+  ASSERT_EQ(call("cublasSdot_v2", handle, 2, x, 1, x, 1, first), blas_success);
+  ASSERT_EQ(call("cublasSetStream_v2", handle, stream), blas_success);
+  ASSERT_EQ(call("cublasSdot_v2", handle, 4, x, 1, x, 1, second), blas_success);
+  EXPECT_EQ(read(first, 1, type_f32)[0], 5);
+  EXPECT_EQ(read(second, 1, type_f32)[0], 30);
+  ASSERT_EQ(call("cublasSetPointerMode_v2", handle, 0), blas_success);
+  float sum = 0;
+  ASSERT_EQ(call("cublasSdot_v2", handle, 4, x, 1, x, 1, &sum), blas_success);
+  EXPECT_EQ(sum, 30);
+  ASSERT_EQ(call("cublasSetStream_v2", handle, nullptr), blas_success);
+}
+
+TEST_F(BlasVectors, have_no_result_whose_elements_lie_at_one_address) {
+  const auto at = on_card(as_type({1, 2, 3}, type_f32));
+  const float one = 1;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(call("cublasSaxpy_v2", handle, 3, &one, at, 1, at, 0), blas_not_supported);
+  EXPECT_EQ(call("cublasScopy_v2", handle, 3, at, 1, at, 0), blas_not_supported);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("all elements of its result have"));
+  EXPECT_EQ(call("cublasScopy_v2", handle, 1, at, 1, at, 0), blas_success);
+}
+
 TEST_F(BlasVectors, have_norms_that_do_not_overflow) {
   double norm = 0;
   const auto ran = [&](const std::vector<double>& numbers) {

@@ -12,6 +12,7 @@ using lease::BorrowRequest;
 using lease::GiveRequest;
 using lease::LendRequest;
 using lease::Request;
+using lease::WithdrawRequest;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -62,7 +63,8 @@ TEST_F(MemoryOfSeveralProcesses, has_a_handle_of_the_whole_allocation) {
   EXPECT_EQ(second, own + one_extent + 4096);
   static_cast<void>(server->asked());
   EXPECT_THAT(call("cuIpcGetMemHandle", &handle, second), Optional(cu_success));
-  EXPECT_THAT(server->asked(), ElementsAre(Request(LendRequest{color::LinearByte(one_extent)})));
+  EXPECT_THAT(server->asked(),
+              ElementsAre(Request(LendRequest{color::LinearByte(one_extent), 4096})));
   EXPECT_EQ(unpacked(handle), (IpcHandle{server->key, 4096, 1000}));
   unsigned can = 7;
   EXPECT_THAT(attribute(10, own, &can), Optional(cu_success));
@@ -139,7 +141,7 @@ TEST_F(MemoryOfSeveralProcesses, is_given_back_when_it_was_closed_as_often_as_op
   const DevicePointer address = opened(0, 1000);
   EXPECT_EQ(opened(0, 1000), address);
   EXPECT_EQ(opened(4096, 1000), address + 4096) << "another allocation in the range";
-  EXPECT_THAT(server->asked(), Contains(Request(BorrowRequest{other})).Times(1));
+  EXPECT_THAT(server->asked(), Contains(Request(BorrowRequest{other})).Times(3));
   const Request back(GiveRequest{of_others.first});
   EXPECT_THAT(close(address + 8), Optional(cu_error_invalid_value));
   EXPECT_THAT(close(own), Optional(cu_error_invalid_value));
@@ -202,15 +204,18 @@ TEST_F(MemoryOfSeveralProcesses, stays_open_when_another_handle_of_its_range_is_
   static_cast<void>(server->asked());
   EXPECT_THAT(open(packed({other, one_extent, 1}).value(), &nothing),
               Optional(cu_error_invalid_handle));
-  EXPECT_THAT(server->asked(), IsEmpty());
+  EXPECT_THAT(server->asked(), testing::Not(Contains(Request(GiveRequest{of_others.first}))));
   EXPECT_THAT(close(address), Optional(cu_success));
+  EXPECT_THAT(server->asked(), ElementsAre(Request(GiveRequest{of_others.first})));
 }
 
 TEST_F(MemoryOfSeveralProcesses, is_not_opened_by_the_process_that_allocated_it) {
   CuIpcHandle handle;
   ASSERT_THAT(call("cuIpcGetMemHandle", &handle, own), Optional(cu_success));
   DevicePointer address = 0;
+  server->of_others = lease::Extent{{}, one_extent};
   EXPECT_THAT(open(handle, &address), Optional(cu_error_invalid_context));
+  EXPECT_THAT(server->asked(), testing::Not(Contains(Request(GiveRequest{}))));
   EXPECT_THAT(told, ElementsAre("cuIpcOpenMemHandle_v2 was refused: the handle is of this process, "
                                 "which has the memory already"));
 }
@@ -221,6 +226,29 @@ TEST_F(MemoryOfSeveralProcesses, is_given_back_where_it_cannot_be_mapped) {
   EXPECT_THAT(open(packed({other, 0, 1}).value(), &address), Optional(cu_error_invalid_handle));
   EXPECT_THAT(server->asked(),
               Contains(Request(GiveRequest{color::LinearByte(server->lease.bytes)})));
+}
+
+// Other memory may lie there next, and its handle is another one.
+TEST_F(MemoryOfSeveralProcesses, has_no_handle_any_more_when_it_was_freed) {
+  CuIpcHandle handle;
+  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, own), Optional(cu_success));
+  const DevicePointer kept = allocated(4096);
+  const DevicePointer second = allocated(4096);
+  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, second), Optional(cu_success));
+  static_cast<void>(server->asked());
+  EXPECT_THAT(call("cuMemFree_v2", second), Optional(cu_success));
+  EXPECT_THAT(server->asked(),
+              ElementsAre(Request(WithdrawRequest{color::LinearByte(one_extent), 4096})));
+  EXPECT_THAT(call("cuMemFree_v2", own), Optional(cu_success));
+  EXPECT_THAT(server->asked(), ElementsAre(Request(WithdrawRequest{}), Request(GiveRequest{})));
+  EXPECT_EQ(allocated(4096), second);
+  EXPECT_THAT(call("cuMemFree_v2", second), Optional(cu_success));
+  EXPECT_THAT(server->asked(), IsEmpty()) << "it was not lent";
+  EXPECT_THAT(told, IsEmpty());
+  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, kept), Optional(cu_success));
+  server->hangs_up = true;
+  EXPECT_THAT(call("cuMemFree_v2", kept), Optional(cu_success));
+  EXPECT_THAT(told, Contains(HasSubstr("demarc serve has ended")));
 }
 
 // Kernels may still use it.

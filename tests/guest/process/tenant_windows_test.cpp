@@ -129,6 +129,20 @@ TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_af
   EXPECT_EQ(code[0].count, 1U);
 }
 
+TEST_F(WindowsOfTenants, are_not_filled_with_memory_that_others_may_write_to) {
+  block.windows = WindowUse::automatic;
+  attach();
+  const DevicePointer lent = allocated(one_extent);
+  CuIpcHandle handle;
+  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, lent), Optional(cu_success));
+  const std::string code = machine_code();
+  CuModule module = nullptr;
+  EXPECT_THAT(call("cuModuleLoadData", &module, code.data()), Optional(cu_error_no_binary));
+  EXPECT_THAT(told.back(), HasSubstr("has lent memory to other processes (cuIpcGetMemHandle)"));
+  EXPECT_THAT(call("cuMemFree_v2", lent), Optional(cu_success));
+  EXPECT_NE(loaded(code.data()), nullptr);
+}
+
 // Another process may change the content at any time, so it proves nothing.
 TEST_F(WindowsOfTenants, are_not_filled_while_memory_of_another_process_is_open) {
   block.windows = WindowUse::automatic;
@@ -147,6 +161,18 @@ TEST_F(WindowsOfTenants, are_not_filled_while_memory_of_another_process_is_open)
   EXPECT_NE(loaded(code.data()), nullptr);
   EXPECT_THAT(call("cuIpcOpenMemHandle_v2", &address, handle, 1U),
               Optional(cu_error_not_supported));
+}
+
+TEST_F(WindowsOfTenants, are_filled_though_the_process_tried_to_open_its_own_memory) {
+  block.windows = WindowUse::automatic;
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  server->of_others = lease::Extent{{}, one_extent};
+  DevicePointer address = 0;
+  const CuIpcHandle handle = packed({server->key, 0, 8}).value();
+  EXPECT_THAT(call("cuIpcOpenMemHandle_v2", &address, handle, 1U),
+              Optional(cu_error_invalid_context));
+  EXPECT_NE(loaded(machine_code().data()), nullptr);
 }
 
 TEST_F(WindowsOfTenants, are_for_what_has_no_ptx_and_arithmetic_is_for_the_rest) {
