@@ -20,7 +20,7 @@ static_assert(sizeof(Layout) == sizeof(CuIpcHandle));
 
 // The number is that of the layout.
 constexpr std::array<char, 16> handle_mark{'d', 'e', 'm', 'a', 'r', 'c', ' ', 'm',
-                                    'e', 'm', 'o', 'r', 'y', ' ', '1', '\0'};
+                                           'e', 'm', 'o', 'r', 'y', ' ', '1', '\0'};
 
 bool is_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
