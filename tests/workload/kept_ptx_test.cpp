@@ -17,10 +17,11 @@
 namespace demarc::workload {
 namespace {
 
-// Without comments, of which the banner of the compiler is one, and without the line that names the
-// target.
+// Without comments, of which the banner of the compiler is one, without the line that names the
+// target, and without the number of a source's own variables, which follows from its path.
 std::string code_of(const std::string& ptx) {
-  return std::regex_replace(ptx, std::regex("//[^\n]*\n?|\n\\.target sm_[0-9]+"), "");
+  const std::regex left_out("//[^\n]*\n?|\n\\.target sm_[0-9]+|_INTERNAL_[0-9a-f]{8}");
+  return std::regex_replace(ptx, left_out, "");
 }
 
 // What nvcc made for another target than sm_75.

@@ -165,6 +165,7 @@ TEST_F(BlasVectors, keep_sums_of_streams_apart) {
   ASSERT_EQ(call("cublasSdot_v2", handle, 4, x, 1, x, 1, &sum), blas_success);
   EXPECT_EQ(sum, 30);
   ASSERT_EQ(call("cublasSetStream_v2", handle, nullptr), blas_success);
+  EXPECT_EQ(test::fake_symbol<int(void*)>("cuStreamDestroy_v2")(stream), 0);
 }
 
 TEST_F(BlasVectors, have_no_result_whose_elements_lie_at_one_address) {
