@@ -29,6 +29,9 @@ class BlasLt : public Blas {
     describe(type_f16, type_f16, 2, 3, 4);
   }
   void TearDown() override {
+    for (void* layout : {a, b, c, d}) {
+      EXPECT_EQ(call("cublasLtMatrixLayoutDestroy", layout), blas_success);
+    }
     EXPECT_EQ(call("cublasLtMatmulPreferenceDestroy", preference), blas_success);
     EXPECT_EQ(call("cublasLtMatmulDescDestroy", product), blas_success);
     EXPECT_EQ(call("cublasLtDestroy", lt), blas_success);
