@@ -43,6 +43,7 @@ using Function = void*;
       row(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (int*))
 
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration, no expression
 #define DEMARC_BLAS_FIELD(field, name, parameters) int(*field) parameters = nullptr;
   DEMARC_BLAS_DRIVER(DEMARC_BLAS_FIELD)
   DEMARC_BLAS_NEWER_DRIVER(DEMARC_BLAS_FIELD)

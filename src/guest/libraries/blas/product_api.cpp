@@ -67,7 +67,8 @@ Product batched(Product product, std::int64_t batches, bool arrays) {
 
 }  // namespace
 
-// NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are NVIDIA's,
+// and types of parameters are no expressions
 // The functions of one type: `Int` is int, or std::int64_t in the form with _64.
 #define DEMARC_BLAS_GEMM(name, batched_name, strided_name, Int, Number, type, compute)             \
   DEMARC_SHOWN Code name(Handle* handle, Operation ta, Operation tb, Int m, Int n, Int k,          \
@@ -150,6 +151,6 @@ DEMARC_BLAS_GEMM_EX(cublasGemmEx, cublasGemmBatchedEx, cublasGemmStridedBatchedE
                     int)
 DEMARC_BLAS_GEMM_EX(cublasGemmEx_64, cublasGemmBatchedEx_64, cublasGemmStridedBatchedEx_64,
                     cublasSgemmEx_64, std::int64_t)
-// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 }  // namespace demarc::blas

@@ -165,7 +165,8 @@ Code run_copy(Handle* handle, std::int64_t n, const Number* x, std::int64_t step
 
 }  // namespace
 
-// NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are NVIDIA's,
+// and types of parameters are no expressions
 #define DEMARC_BLAS_VECTORS(letter, Number, suffix, Int)                                        \
   DEMARC_SHOWN Code cublas##letter##gemv##suffix(                                               \
       Handle* handle, Operation operation, Int m, Int n, const Number* alpha, const Number* a,  \
@@ -199,6 +200,6 @@ DEMARC_BLAS_VECTORS(S, float, _v2, int)
 DEMARC_BLAS_VECTORS(S, float, _v2_64, std::int64_t)
 DEMARC_BLAS_VECTORS(D, double, _v2, int)
 DEMARC_BLAS_VECTORS(D, double, _v2_64, std::int64_t)
-// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 }  // namespace demarc::blas
