@@ -49,7 +49,7 @@ def find_library() -> str:
         if candidate.is_file():
             return str(candidate)
     if os.environ.get("DEMARC_LIBRARY"):
-        raise Error(f"DEMARC_LIBRARY={os.environ['DEMARC_LIBRARY']}: there is no such library", 2)
+        raise Error(f"DEMARC_LIBRARY={os.environ['DEMARC_LIBRARY']}: this library does not exist", 2)
     return LIBRARY
 
 

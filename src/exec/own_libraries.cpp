@@ -27,7 +27,7 @@ Result<std::string> find_preload(const std::string& wanted) {
   std::error_code ignored;
   if (!wanted.empty()) {
     if (fs::exists(wanted, ignored)) return fs::absolute(wanted).string();
-    return invalid_input("{}: there is no such library", wanted);
+    return invalid_input("{}: this library does not exist", wanted);
   }
   const std::string found = find_own_library(preload_name);
   if (!found.empty()) return found;

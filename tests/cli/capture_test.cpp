@@ -328,7 +328,7 @@ TEST_F(Capture, wrong_options_are_refused_before_the_program_starts) {
   } cases[] = {
       {{"--launches", "0"}, "--launches 0: give at least 1"},
       {{"--max-bytes", "many"}, "--max-bytes"},
-      {{"--library", "/no/such.so"}, "/no/such.so: there is no such library"},
+      {{"--library", "/no/such.so"}, "/no/such.so: this library does not exist"},
       {{"-o", (above / "file" / "taken").string()}, "file/taken: cannot be made: "},
   };
   for (const auto& one : cases) {
@@ -395,7 +395,7 @@ TEST_F(Capture, a_program_that_cannot_be_watched_is_not_taken_for_one_without_ke
   const auto missing =
       run_demarc({"capture", "-o", file("more"), "--library", "/no/such.so", "--", "true"});
   EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("there is no such library"));
+  EXPECT_THAT(missing.err, HasSubstr("this library does not exist"));
 }
 
 }  // namespace

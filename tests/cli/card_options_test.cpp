@@ -111,7 +111,7 @@ TEST_F(CardOptions, exec_is_on_the_card_that_was_named_and_on_real_ones_only) {
   expect_refused({"exec", "--device", "cuda:7", "--tpcs", "1", "--", "true"},
                  "there is no GPU cuda:7", 2);
   expect_refused({"exec", "--preload", "/no/such.so", "--tpcs", "1", "--", "true"},
-                 "/no/such.so: there is no such library");
+                 "/no/such.so: this library does not exist");
 }
 
 TEST_F(CardOptions, a_running_program_is_named_alone_and_its_new_tpcs_in_any_way) {

@@ -292,7 +292,7 @@ TEST_F(Confine, what_cannot_be_started_as_asked_is_refused_by_name) {
   };
   refused([](ConfinePlan& plan) { plan.command.clear(); }, "no command was given");
   refused([](ConfinePlan& plan) { plan.preload = "/no/such.so"; },
-          "/no/such.so: there is no such library");
+          "/no/such.so: this library does not exist");
   refused([](ConfinePlan& plan) { plan.preload.clear(); },
           "libdemarc_preload.so was not found beside");
   refused(

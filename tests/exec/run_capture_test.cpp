@@ -147,7 +147,7 @@ TEST_F(RunCapture, what_cannot_be_started_as_asked_is_refused_before_anything_ru
   EXPECT_TRUE(run("true")) << "which names no tool";
   ::unsetenv(variable);
   plan.library = "/no/such.so";
-  expect_refused(ErrorKind::invalid_input, "/no/such.so: there is no such library");
+  expect_refused(ErrorKind::invalid_input, "/no/such.so: this library does not exist");
   plan.library.clear();  // and this test program has none beside it
   expect_refused(ErrorKind::missing_capability, "libdemarc_capture.so was not found beside ");
 }

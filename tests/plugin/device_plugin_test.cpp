@@ -387,7 +387,7 @@ TEST_F(DevicePlugin, refuses_what_it_cannot_hand_on) {
   refused({}, "there is no socket of this name");  // no server has been there
   const auto server = serving(two_tenants());
   refused({"--program", folder / "none"}, "there is no program of this name");
-  refused({"--preload", folder / "none"}, "there is no such library");
+  refused({"--preload", folder / "none"}, "this library does not exist");
   refused({"--socket", folder / "none"}, "there is no socket of this name");
   refused({"--every", "0"}, "--every");
   refused({"--every", "soon"}, "--every");

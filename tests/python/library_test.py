@@ -19,7 +19,7 @@ class Finding(unittest.TestCase):
     def test_the_variable_names_the_library_and_no_other_is_taken(self):
         self.assertEqual(python(SHOW, DEMARC_LIBRARY=LIBRARY), "0.1.0\n")
         self.assertEqual(python(SHOW, DEMARC_LIBRARY="/none/l.so", PATH=f"{BUILD}:{os.environ['PATH']}"),
-                         "2 DEMARC_LIBRARY=/none/l.so: there is no such library\n")
+                         "2 DEMARC_LIBRARY=/none/l.so: this library does not exist\n")
 
     def test_an_installed_package_finds_the_library_and_the_program_of_its_prefix(self):
         for libraries in ("lib", "lib64", "lib/x86_64-linux-gnu"):

@@ -129,7 +129,7 @@ TEST_F(ContainerPlacesTest, are_files_of_the_right_kind) {
               HasSubstr("library.so': there is no program of this name"));
   EXPECT_THAT(refusal({socket, folder, library}), HasSubstr("there is no program of this name"));
   EXPECT_THAT(refusal({socket, program, folder}), HasSubstr("there is no library of this name"));
-  EXPECT_THAT(refusal({socket, program, library + "x"}), HasSubstr("there is no such library"));
+  EXPECT_THAT(refusal({socket, program, library + "x"}), HasSubstr("this library does not exist"));
   std::filesystem::remove(compilers);
   EXPECT_EQ(refusal({socket, program, library}), "libdemarc_compilers.so was not found beside " +
                                                      library + "; a tenant's program needs both");

@@ -24,10 +24,9 @@ namespace demarc::color {
 // memory are its own.
 [[nodiscard]] Result<void> check_remainder_parts(std::uint32_t parts, std::uint32_t paths);
 
-// Makes `parts` (2, 3 or 4) runs of remainders; check_remainder_parts() says which. A half is a
-// whole side, the first one side 0; a third has a third of all `paths`, so the second one lies on
-// both sides; a quarter is one of the outermost of the `paths` / 2 paths of a side. A run is made
-// of remainders that follow each other.
+// Makes `parts` (2, 3 or 4) runs of consecutive remainders; check_remainder_parts() says which. A
+// half is a whole side, the first one side 0; a third has a third of all `paths`, so the second one
+// lies on both sides; a quarter is one of the outermost of the `paths` / 2 paths of a side.
 [[nodiscard]] Result<std::vector<RemainderColoring::Window>> windows_by_side(
     std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths);
 
