@@ -18,7 +18,7 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       proof_(means_.api, copies_),
       memory_(means_.code.pointer({}).raw(), means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_, means_.record),
-      ipc_calls_(means_.api, memory_, means_.lender, means_.tell),
+      ipc_calls_(means_.api, memory_, memory_calls_, means_.lender, means_.tell),
       mapping_calls_(means_.api, memory_calls_, means_.tell),
       copy_calls_(means_.api, memory_, copies_, means_.kept,
                   means_.windows.use == WindowUse::always),

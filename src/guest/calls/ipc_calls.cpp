@@ -37,7 +37,9 @@ CallAnswer IpcCalls::refuse(const DriverCall& call, CuResult code, std::string_v
 CallAnswer IpcCalls::get(const DriverCall& call) {
   const auto [handle, address] = call.parameters<GetIpcHandle>();
   const auto found = memory_.find(address);
-  if (handle == nullptr || !found) return cu_error_invalid_value;
+  if (handle == nullptr || !found || memory_calls_.is_freed(found->address)) {
+    return cu_error_invalid_value;
+  }
   if (found->use == WindowMemory::Use::borrowed) {
     return refuse(call, cu_error_invalid_value,
                   "the memory belongs to another process, which has to give the handle");
@@ -47,10 +49,10 @@ CallAnswer IpcCalls::get(const DriverCall& call) {
                   "processes share only memory of cuMemAlloc and cuMemAllocAsync");
   }
   const color::LinearByte first = memory_.linear(found->address);
-  const color::LinearByte range = memory_.stretch_of(first);
+  const color::LinearByte range = found->stretch;
   const auto key = lender_.lend(range, first - range);
   if (!key) return refuse(call, code_of(key.error()), key.error().message);
-  memory_.note_lent(first);
+  if (!memory_.note_lent(first)) return cu_error_invalid_value;  // another thread has freed it
   const auto made = packed({*key, first - range, found->bytes});
   if (!made) return refuse(call, cu_error_map_failed, made.error().message);
   *handle = *made;

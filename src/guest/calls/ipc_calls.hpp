@@ -9,6 +9,7 @@
 
 #include "calls/call_answer.hpp"
 #include "calls/ipc_handle.hpp"
+#include "calls/memory_calls.hpp"
 #include "calls/window_memory.hpp"
 #include "demarc/driver/driver_api.hpp"
 
@@ -26,9 +27,9 @@ class IpcCalls {
   };
 
   // All outlive the object.
-  IpcCalls(const DriverApi& api, WindowMemory& memory, const Lender& lender,
-           const std::function<void(const std::string& line)>& tell)
-      : api_(api), memory_(memory), lender_(lender), tell_(tell) {}
+  IpcCalls(const DriverApi& api, WindowMemory& memory, MemoryCalls& memory_calls,
+           const Lender& lender, const std::function<void(const std::string& line)>& tell)
+      : api_(api), memory_(memory), memory_calls_(memory_calls), lender_(lender), tell_(tell) {}
 
   static std::span<const CallRow<IpcCalls>> rows();
 
@@ -46,6 +47,7 @@ class IpcCalls {
 
   const DriverApi& api_;
   WindowMemory& memory_;
+  MemoryCalls& memory_calls_;
   const Lender& lender_;
   const std::function<void(const std::string& line)>& tell_;
   std::mutex mutex_;                                     // guards what is below

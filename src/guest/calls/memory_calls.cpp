@@ -77,6 +77,11 @@ CuResult MemoryCalls::has_come(const Pending& one, bool waiting) const {
 }
 
 // Freed a second time it would be taken from who has it next.
+bool MemoryCalls::is_freed(DevicePointer address) {
+  const std::lock_guard lock(mutex_);
+  return is_pending(address);
+}
+
 bool MemoryCalls::is_pending(DevicePointer address) const {
   return std::any_of(pending_.begin(), pending_.end(),
                      [&](const Pending& one) { return one.address == address; });

@@ -27,6 +27,10 @@ class MemoryCalls {
   void release(DevicePointer address) { memory_.free(address); }  // of 0: nothing
   [[nodiscard]] bool in_window(DevicePointer address) const { return memory_.touches(address, 1); }
 
+  // Whether the program has freed the allocation at this address, which stays until a stream or the
+  // card has come there.
+  [[nodiscard]] bool is_freed(DevicePointer address);
+
  private:
   // Freed in the order of a stream that has not come there yet, or while the card could not be
   // waited for.

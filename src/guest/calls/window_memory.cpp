@@ -104,12 +104,11 @@ std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address
   if (above == allocated_.begin()) return std::nullopt;
   const auto& [first, place] = *std::prev(above);
   if (linear(address) - first >= place.bytes) return std::nullopt;
-  return Allocation{window_ + first.raw(), place.bytes, place.use};
-}
-
-color::LinearByte WindowMemory::stretch_of(color::LinearByte allocation) const {
-  const std::lock_guard lock(mutex_);
-  return std::prev(stretches_.upper_bound(allocation))->first;
+  Allocation found{window_ + first.raw(), place.bytes, place.use};
+  if (place.use != Use::borrowed) {
+    found.stretch = std::prev(stretches_.upper_bound(first))->first;
+  }
+  return found;
 }
 
 bool WindowMemory::has_stretch(color::LinearByte first) const {
@@ -117,9 +116,12 @@ bool WindowMemory::has_stretch(color::LinearByte first) const {
   return stretches_.contains(first);
 }
 
-void WindowMemory::note_lent(color::LinearByte allocation) {
+bool WindowMemory::note_lent(color::LinearByte allocation) {
   const std::lock_guard lock(mutex_);
-  allocated_.at(allocation).lent = true;
+  const auto found = allocated_.find(allocation);
+  if (found == allocated_.end()) return false;
+  found->second.lent = true;
+  return true;
 }
 
 DevicePointer WindowMemory::add_borrowed(const color::Extent& allocation) {

@@ -35,6 +35,7 @@ class WindowMemory {
     DevicePointer address = 0;
     std::uint64_t bytes = 0;  // as asked for
     Use use = Use::internal;
+    color::LinearByte stretch = {};  // that it lies in, unless it is borrowed
   };
   struct Usage {
     std::uint64_t used_bytes = 0;   // bytes of allocations, rounded up
@@ -54,11 +55,9 @@ class WindowMemory {
   bool free(DevicePointer address);
   // The allocation that an address lies in.
   [[nodiscard]] std::optional<Allocation> find(DevicePointer address) const;
-  // Where the stretch begins that has an allocation which is not borrowed.
-  [[nodiscard]] color::LinearByte stretch_of(color::LinearByte allocation) const;
   [[nodiscard]] bool has_stretch(color::LinearByte first) const;
-  // Other processes can have this allocation until it is freed.
-  void note_lent(color::LinearByte allocation);
+  // Other processes can have this allocation until it is freed. False if that has happened.
+  [[nodiscard]] bool note_lent(color::LinearByte allocation);
   // An allocation of another process, which lies in no stretch: find() knows it from then on. Where
   // one begins already the longer of them stays.
   DevicePointer add_borrowed(const color::Extent& allocation);

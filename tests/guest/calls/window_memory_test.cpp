@@ -86,9 +86,11 @@ TEST(WindowMemories, know_whose_an_allocation_is_and_in_which_stretch_it_lies) {
   const DevicePointer of_program = memory.allocate(40 * mib, Use::program).value();
   EXPECT_EQ(memory.find(internal)->use, Use::internal);
   EXPECT_EQ(memory.find(of_program + 5)->use, Use::program);
-  EXPECT_EQ(memory.stretch_of(memory.linear(internal)), LinearByte());
-  const LinearByte second = memory.stretch_of(memory.linear(of_program));
-  EXPECT_EQ(second, std::next(owner.lent.begin())->first);
+  EXPECT_EQ(memory.find(internal)->stretch, LinearByte());
+  EXPECT_EQ(memory.find(of_program + 5)->stretch, std::next(owner.lent.begin())->first);
+  const LinearByte other(owner.bytes - 512);
+  memory.add_borrowed({other, 512});
+  EXPECT_EQ(memory.find(window + other.raw())->stretch, LinearByte()) << "of another process";
 }
 
 TEST(WindowMemories, tell_their_owner_when_an_allocation_is_freed_that_was_lent) {
@@ -103,16 +105,17 @@ TEST(WindowMemories, tell_their_owner_when_an_allocation_is_freed_that_was_lent)
   const DevicePointer first = memory.allocate(40 * mib).value();
   const DevicePointer second = memory.allocate(100).value();
   const DevicePointer third = memory.allocate(100).value();
-  const LinearByte stretch = memory.stretch_of(memory.linear(third));
+  const LinearByte stretch = memory.find(third)->stretch;
   EXPECT_TRUE(memory.has_stretch(stretch));
   EXPECT_FALSE(memory.has_stretch(stretch + 512));
-  memory.note_lent(memory.linear(third));
+  EXPECT_TRUE(memory.note_lent(memory.linear(third)));
   EXPECT_TRUE(memory.free(second));
   EXPECT_TRUE(withdrawn.empty());
   EXPECT_TRUE(memory.free(third));
   ASSERT_EQ(withdrawn.size(), 1U);
   EXPECT_EQ(withdrawn[0].first, stretch);
   EXPECT_EQ(withdrawn[0].second, memory.linear(third) - stretch);
+  EXPECT_FALSE(memory.note_lent(memory.linear(third))) << "it is gone";
   EXPECT_TRUE(memory.free(first));
   EXPECT_EQ(withdrawn.size(), 1U);
 }

@@ -251,6 +251,13 @@ TEST_F(MemoryOfSeveralProcesses, has_no_handle_any_more_when_it_was_freed) {
   EXPECT_THAT(told, Contains(HasSubstr("demarc serve has ended")));
 }
 
+TEST_F(MemoryOfSeveralProcesses, has_no_handle_once_its_end_is_in_a_streams_order) {
+  CuIpcHandle handle;
+  const CuStream stream = nullptr;
+  ASSERT_THAT(call("cuMemFreeAsync", own, stream), Optional(cu_success));
+  EXPECT_THAT(call("cuIpcGetMemHandle", &handle, own), Optional(cu_error_invalid_value));
+}
+
 // Kernels may still use it.
 TEST_F(MemoryOfSeveralProcesses, stays_open_while_the_card_cannot_be_waited_for) {
   const DevicePointer address = opened(0, 8);
