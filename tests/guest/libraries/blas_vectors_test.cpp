@@ -1,4 +1,6 @@
 // Vectors, and a matrix with a vector, of libdemarc_blas.so next to sums in double precision.
+#include <thread>
+
 #include "blas.hpp"
 
 namespace demarc::cuda {
@@ -166,6 +168,24 @@ TEST_F(BlasVectors, keep_sums_of_streams_apart) {
   EXPECT_EQ(sum, 30);
   ASSERT_EQ(call("cublasSetStream_v2", handle, nullptr), blas_success);
   EXPECT_EQ(test::fake_symbol<int(void*)>("cuStreamDestroy_v2")(stream), 0);
+}
+
+// As in NVIDIA's library, which takes the context of CUDA's runtime.
+TEST_F(BlasVectors, and_products_need_no_context_of_the_thread) {
+  const auto x = on_card(as_type({1, 2, 3, 4}, type_f32));
+  const auto out = on_card(as_type({0}, type_f32));
+  float sum = 0;
+  const float one = 1;
+  const float zero = 0;
+  std::thread([&] {
+    EXPECT_EQ(call("cublasSgemm_v2", handle, 1, 0, 1, 1, 4, &one, x, 4, x, 4, &zero, out, 1),
+              blas_success);
+  }).join();
+  EXPECT_EQ(read(out, 1, type_f32)[0], 30);
+  std::thread([&] {
+    EXPECT_EQ(call("cublasSdot_v2", handle, 4, x, 1, x, 1, &sum), blas_success);
+  }).join();
+  EXPECT_EQ(sum, 30);
 }
 
 TEST_F(BlasVectors, have_no_result_whose_elements_lie_at_one_address) {

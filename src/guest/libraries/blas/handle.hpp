@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "types.hpp"
 
@@ -19,10 +20,10 @@ struct Handle {
   MathMode math = default_math;
   int atomics = 0;
   int sm_count_target = 0;
-  // Memory of the card for a sum, by stream: sums of one stream follow each other. Threads may
-  // share a handle.
+  // Memory of the card for a sum, by context and stream: sums of one stream follow each other.
+  // Threads may share a handle.
   std::mutex mutex = {};
-  std::map<Stream, std::uint64_t> sums = {};
+  std::map<std::pair<Context, Stream>, std::uint64_t> sums = {};
 };
 
 // Null where a program gives what is not a handle, or one that it has destroyed.

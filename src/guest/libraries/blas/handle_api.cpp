@@ -89,8 +89,8 @@ DEMARC_SHOWN Code cublasCreate_v2(Handle** handle) {
   *handle = nullptr;
   if (const Code code = find_context(); code != success) return code;
   auto* const made = new Handle();
-  made->sums[nullptr] = allocate(Handle::result_bytes);
-  if (made->sums[nullptr] == 0) {
+  std::uint64_t& sum = made->sums[{current_context(), nullptr}];
+  if ((sum = allocate(Handle::result_bytes)) == 0) {
     delete made;
     return alloc_failed;
   }
@@ -100,7 +100,7 @@ DEMARC_SHOWN Code cublasCreate_v2(Handle** handle) {
 
 DEMARC_SHOWN Code cublasDestroy_v2(Handle* handle) {
   if (known(handle) == nullptr) return not_initialized;
-  for (const auto& [stream, memory] : handle->sums) release(memory);
+  for (const auto& [of, memory] : handle->sums) release(memory);
   handle->mark = 0;
   delete handle;
   return success;

@@ -15,7 +15,6 @@
 namespace demarc::blas {
 namespace {
 
-using Context = void*;
 using Module = void*;
 using Function = void*;
 
@@ -108,10 +107,8 @@ class Loaded {
     return *loaded;
   }
   Code find(const char* module, const char* kernel, std::uint32_t shared, Function& function) {
-    ContextKey key{nullptr, 0};
-    if (const int code = driver().cuCtxGetCurrent(&key.first); code != 0 || key.first == nullptr) {
-      return fail("to say which context is current", code);
-    }
+    ContextKey key{current_context(), 0};
+    if (key.first == nullptr) return not_initialized;
     if (driver().cuCtxGetId != nullptr) driver().cuCtxGetId(key.first, &key.second);
     const std::lock_guard lock(mutex_);
     function = functions_[{key, kernel}];
@@ -159,6 +156,13 @@ Code find_context() {
     }
   }
   return card_attribute(capability_major, 0) < oldest_card ? arch_mismatch : success;
+}
+
+Context current_context() {
+  Context context = nullptr;
+  if (driver().cuCtxGetCurrent(&context) != 0) return nullptr;
+  if (context == nullptr && find_context() == success) driver().cuCtxGetCurrent(&context);
+  return context;
 }
 
 int card_attribute(int attribute, int otherwise) {

@@ -11,6 +11,10 @@ namespace demarc::blas {
 // CUDA's runtime takes, too. arch_mismatch: the card cannot run the kernels.
 Code find_context();
 
+// The current context, after find_context() where there is none: a thread that only calls this
+// library has none. Null if there cannot be one.
+Context current_context();
+
 struct KernelShape {
   std::uint32_t grid[3] = {1, 1, 1};
   std::uint32_t threads = 1;

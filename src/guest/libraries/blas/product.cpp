@@ -17,7 +17,8 @@ constexpr std::int64_t max_bias_bytes = 0xffffffff;
 constexpr std::int64_t max_batches_of_grid = 65535;
 constexpr std::int64_t few = 16;  // rows of a flat tile
 constexpr std::uint32_t piece_bytes = 16;
-constexpr int sm_count = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int sm_count = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int max_shared_bytes = 97;  // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 
 struct Combination {
   ComputeType compute;
@@ -145,10 +146,16 @@ std::uint32_t cores_of_card() {
   return static_cast<std::uint32_t>(card_attribute(sm_count, 1));
 }
 
-// The largest tiles of which each SM gets one.
+std::uint32_t shared_bytes_of(const TileRow& tile) {
+  return tile.stages * 128 * (tile.rows + tile.columns);
+}
+
+// The largest tiles that a block has room for and of which each SM gets one.
 const TileRow& tile_of(const ProductArguments& p, std::int64_t batches) {
   if (std::min(p.rows, p.columns) <= few) return flat_tile;
-  return tiles_of(p, large_tile) * batches >= cores_of_card() ? large_tile : wide_tile;
+  const bool fits =
+      card_attribute(max_shared_bytes, 0) >= static_cast<int>(shared_bytes_of(large_tile));
+  return fits && tiles_of(p, large_tile) * batches >= cores_of_card() ? large_tile : wide_tile;
 }
 
 // Rows become columns: D lies along its rows then.
@@ -187,13 +194,11 @@ Choice choose(ProductArguments& p, const Product& product) {
     return choice;
   }
   const TileRow& tile = tile_of(p, product.batches);
-  const bool is_flat = &tile == &flat_tile;
-  if (is_flat && p.rows > p.columns) turn(p);
-  choice.module = std::string("blas_") + row.name + (is_flat ? "_few" : "");
+  if (&tile == &flat_tile && p.rows > p.columns) turn(p);
+  choice.module = std::string("blas_") + row.name + tile.name;
   choice.kernel = std::string("demarc_") + row.name + tile.name +
                   (p.x_along_depth != 0 ? "_d" : "_a") + (p.w_along_depth != 0 ? "d" : "a");
-  choice.shape = {
-      {tiles_of(p, tile), 1, 1}, tile.threads, tile.stages * 128 * (tile.rows + tile.columns)};
+  choice.shape = {{tiles_of(p, tile), 1, 1}, tile.threads, shared_bytes_of(tile)};
   return choice;
 }
 
@@ -234,6 +239,7 @@ Code run(const Product& product, Stream stream) {
   if (const Code code = check(product); code != success) return code;
   if (product.alpha == nullptr || product.beta == nullptr) return invalid_value;
   if (product.m == 0 || product.n == 0) return success;
+  if (current_context() == nullptr) return not_initialized;
   ProductArguments p = {};
   p.rows = static_cast<unsigned>(product.n);
   p.columns = static_cast<unsigned>(product.m);

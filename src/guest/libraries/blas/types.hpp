@@ -51,6 +51,7 @@ using PointerMode = int;  // cublasPointerMode_t
 enum PointerModes : PointerMode { host_pointers = 0, device_pointers = 1 };
 
 using Stream = struct CuStreamOfTheDriver*;
+using Context = void*;       // CUcontext
 using Half = std::uint16_t;  // __half, __nv_bfloat16
 
 }  // namespace demarc::blas

@@ -123,8 +123,10 @@ Code run_sum(const char* name, Handle* handle, std::int64_t n, const Number* x, 
   p.y = first_of(y, n, step_y);
   p.step_x = step_x;
   p.step_y = step_y;
+  Context const context = current_context();
+  if (context == nullptr) return not_initialized;
   const std::lock_guard lock(handle->mutex);
-  std::uint64_t& sum = handle->sums[handle->stream];
+  std::uint64_t& sum = handle->sums[{context, handle->stream}];
   if (sum == 0 && (sum = allocate(Handle::result_bytes)) == 0) return alloc_failed;
   p.parts = sum + 16;
   const bool on_host = handle->pointers == host_pointers;

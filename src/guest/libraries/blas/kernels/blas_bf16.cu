@@ -5,4 +5,3 @@
 #include "tensor_products.cuh"
 
 DEMARC_BLAS_ALL_TILES(Bf16, WideTile, demarc_bf16)
-DEMARC_BLAS_ALL_TILES(Bf16, LargeTile, demarc_bf16_large)

@@ -5,4 +5,3 @@
 #include "tensor_products.cuh"
 
 DEMARC_BLAS_ALL_TILES(F16, WideTile, demarc_f16)
-DEMARC_BLAS_ALL_TILES(F16, LargeTile, demarc_f16_large)

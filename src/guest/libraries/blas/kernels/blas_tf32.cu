@@ -5,4 +5,3 @@
 #include "tensor_products.cuh"
 
 DEMARC_BLAS_ALL_TILES(Tf32, WideTile, demarc_tf32)
-DEMARC_BLAS_ALL_TILES(Tf32, LargeTile, demarc_tf32_large)
