@@ -107,14 +107,15 @@ class Host(unittest.TestCase):
                             "for _ in range(2): show(aten.double.default(torch.numbers(1, 2)))\nprint(demarc.torch.report().operators)\n")
             ended = subprocess.run([sys.executable, path], env=environment(**LEASE), capture_output=True, text=True)
         self.assertEqual(ended.stdout.count("compile aten.double.default"), 2)
-        self.assertTrue(ended.stdout.endswith("(('aten.double.default', 'compiled'),)\n"), ended.stdout)
+        self.assertTrue(ended.stdout.endswith("(('aten.double.default', 'host'), ('aten.double.default', 'compiled'))\n"), ended.stdout)
         self.assertIn("aten.double.default runs on the host, because it was not compiled (OSError)", ended.stderr)
 
     def test_other_sizes_of_a_kind_may_be_for_the_host_and_leave_the_rest_compiled(self):
         said = ran("torch.compiles['aten.double.default'] = ['right', 'ATen', 'right', 'right']\n"
-                   "for size in (2, 3, 3, 2): show(aten.double.default(torch.numbers(*range(size))))")
-        self.assertEqual(["to cpu" in line for line in said.splitlines()], [False, True, True, False])
-        self.assertEqual(said.count("'compile"), 1)
+                   "for size in (2, 3, 3, 2): show(aten.double.default(torch.numbers(*range(size))))\nprint(demarc.torch.report().operators)")
+        self.assertEqual(["to cpu" in line for line in said.splitlines()[:4]], [False, True, True, False])
+        self.assertEqual(said.splitlines()[-1], "(('aten.double.default', 'compiled'), ('aten.double.default', 'host'))")
+        self.assertEqual(said.count("'compile aten"), 1)
 
     def test_what_is_written_to_in_a_known_kind_is_never_computed_twice(self):
         said = ran("torch.compiles['aten.double_.default'] = ['right', 'late']\nx = torch.numbers(1, 2)\naten.double_.default(x)\n"
@@ -175,6 +176,12 @@ class Aliases(unittest.TestCase):
                    "o = torch.OpOverload('aten.made.default', ('self!', 'other'), print)\no.compute = compute\nf = _operators.Operator(o, None)\n"
                    "print(f('keys', a, b) is a, a.data, seen)\nprint(f('keys', a, a) is a, seen[1:])\nprint(f('keys', a, torch.numbers(3)) is a, seen[2:])")
         self.assertEqual(said, "True [7, 7] [[True, False]]\nTrue [[True, True]]\nTrue [[True, False]]\n")
+
+    def test_empty_outputs_share_none(self):
+        said = ran("a, b = torch.numbers(), torch.numbers()\nb.data = a.data\nseen = []\n"
+                   "def compute(arguments, named): seen.extend(t.data is a.data for t in arguments); return arguments\n"
+                   "o = torch.OpOverload('aten.made.default', ('a!', 'b!'), print, 2)\no.compute = compute\n_operators.Operator(o, None)('keys', a, b)\nprint(seen)")
+        self.assertEqual(said, "[True, True]\n")
 
     def test_two_that_are_written_to_in_one_memory_get_their_own_values(self):
         said = ran("a = torch.numbers(1, 2)\nb = a.detach()\n"

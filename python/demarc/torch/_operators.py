@@ -125,9 +125,10 @@ def _apart(values: Any, written: Any) -> dict[int, Any]:
     """Copies, by identity, of tensors that share memory with another one that is written to: AOTAutograd keeps their offsets."""
     first: dict[int, Any] = {}  # the tensor of each memory that is written to in place
     for tensor in _each(written):
-        first.setdefault(tensor.untyped_storage().data_ptr(), tensor)
-    return {id(tensor): tensor.detach().clone() for tensor in _each(values)
-            if tensor.is_cuda and first.get(tensor.untyped_storage().data_ptr(), tensor) is not tensor}
+        if tensor.numel():  # empty outputs have no memory, and get their sizes later
+            first.setdefault(tensor.untyped_storage().data_ptr(), tensor)
+    return {id(tensor): tensor.detach().clone() for tensor in _each(values) if tensor.is_cuda and tensor.numel()
+            and first.get(tensor.untyped_storage().data_ptr(), tensor) is not tensor}
 
 
 def _sizes(value: Any) -> Any:
@@ -246,11 +247,14 @@ class Operator:
         """The result by this way. What calls the operator meanwhile gets ATen's own code."""
         written = self._given(arguments, named, self._written)
         apart = _apart([*arguments, *named.values()], written) if written else {}
+        given, given_named = list(arguments), named
+        if apart:
+            given = _with(given, lambda tensor: apart.get(id(tensor), tensor))
+            given_named = {name: _with(value, lambda tensor: apart.get(id(tensor), tensor)) for name, value in named.items()}
         operators = _choices.operators()
         operators.add(self)
         try:
-            result = way(_with(list(arguments), lambda tensor: apart.get(id(tensor), tensor)),
-                         {name: _with(value, lambda tensor: apart.get(id(tensor), tensor)) for name, value in named.items()})
+            result = way(given, given_named)
         finally:
             operators.discard(self)
         for tensor in _each(written):
@@ -266,7 +270,7 @@ class Operator:
 
     def _find(self, kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         """The result by the first way that the operator can go; later calls of this kind go it at once."""
-        way, name = self._compiled(), "compiled"
+        way = self._compiled()
         written = [tensor for argument in self._given(arguments, named, self._written) for tensor in _each(argument)]
         before = [(tensor.shape, _kept(tensor)) for tensor in written]
         try:
@@ -278,13 +282,13 @@ class Operator:
                 for tensor, (shape, kept) in zip(written, before):  # what was compiled may have written before it failed
                     if tensor.shape == shape:
                         _span(tensor).copy_(kept)
-            way, name = self._on_the_host, "host"
-            result = self._go(way, arguments, named)
+            result = self._go(self._on_the_host, arguments, named)
             self._tell_of_the_host(error)
-            if type(error).__name__ not in CANNOT:
-                return result
+            if type(error).__name__ in CANNOT:
+                self._ways[kind] = self._on_the_host
+            return result
         self._ways[kind] = way
-        used[self.name, name] = None
+        used[self.name, "compiled"] = None
         return result
 
     def _may_run_on_the_host(self, error: Exception) -> bool:
@@ -297,6 +301,7 @@ class Operator:
         return "found two different devices" not in str(error) or "index" in self.name
 
     def _tell_of_the_host(self, error: Exception) -> None:
+        used[self.name, "host"] = None
         place = _eager.place(sys._getframe(1))
         why = "Inductor has no Triton kernel for it" if type(error).__name__ in CANNOT else f"it was not compiled ({type(error).__name__})"
         warnings.warn_explicit(f"{self.name} runs on the host, because {why}", UserWarning, place.f_code.co_filename, place.f_lineno)
