@@ -16,7 +16,7 @@ from decoder import HEAD, HEADS, TOKENS, WIDTH, WORDS, decoder, normed, rotated
 from timing import argument_parser, compiled, import_torch, say, say_ready, serve
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "serving"))
-from load import Answer, figures  # noqa: E402
+from load import Answer, figures, number  # noqa: E402
 
 
 def batch(torch, slots):
@@ -101,15 +101,15 @@ def answer(step, waiting, slots, output):
 
 def main():
     parser = argument_parser(__doc__)
-    parser.add_argument("--rate", type=float, default=0, help="requests per second; 0: no requests, steps on request (0)")
-    parser.add_argument("--requests", type=int, default=24, help="with --rate (24)")
-    parser.add_argument("--prompt", type=int, default=64, help="tokens of a prompt (64)")
-    parser.add_argument("--output", type=int, default=128, help="tokens of an answer (128)")
-    parser.add_argument("--slots", type=int, default=8, help="requests under way at most (8)")
+    parser.add_argument("--rate", type=number(float, 0.001, or_zero=True), default=0, help="requests per second; 0: no requests, steps on request (0)")
+    parser.add_argument("--requests", type=number(int, 1), default=24, help="with --rate (24)")
+    parser.add_argument("--prompt", type=number(int, 1), default=64, help="tokens of a prompt (64)")
+    parser.add_argument("--output", type=number(int, 1), default=128, help="tokens of an answer (128)")
+    parser.add_argument("--slots", type=number(int, 1), default=8, help="requests under way at most (8)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    if arguments.prompt < 1 or arguments.output < 1 or arguments.prompt + arguments.output > TOKENS:
-        parser.error(f"--prompt {arguments.prompt} and --output {arguments.output}: from 1 to {TOKENS} tokens together were expected")
+    if arguments.prompt + arguments.output > TOKENS:
+        parser.error(f"--prompt {arguments.prompt} and --output {arguments.output}: at most {TOKENS} tokens together were expected")
     torch = import_torch()
     network, state = batch(torch, arguments.slots), torch.zeros(2, arguments.slots, dtype=torch.int64)
     if not arguments.rate:

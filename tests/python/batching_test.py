@@ -1,4 +1,5 @@
 """Continuous batching of examples/pytorch/batching.py with a step that is played: who runs when, and what is answered."""
+import subprocess
 import sys
 import types
 import unittest
@@ -64,6 +65,14 @@ class Batching(unittest.TestCase):
         due = [request.answer.due for request in first]
         self.assertEqual(due, sorted(due))
         self.assertTrue(all(len(request.prompt) == 3 for request in first))
+
+    def test_a_load_that_has_no_end_or_no_figures_is_refused(self):
+        for wrong in (["--slots", "0"], ["--requests", "0"], ["--rate", "-1"], ["--rate", "nan"], ["--prompt", "0"], ["--output", "0"],
+                      ["--prompt", "2000"]):
+            ended = subprocess.run([sys.executable, batching.__file__, *wrong], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 2, wrong)
+            self.assertIn(f"{wrong[0]}", ended.stderr.splitlines()[-1])
+            self.assertIn("expected", ended.stderr.splitlines()[-1])
 
     def test_none_starts_before_it_is_due(self):
         step, (request,) = self.run_all(1, 1, requests=1, rate=50)
