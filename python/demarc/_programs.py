@@ -80,7 +80,7 @@ class Emulation:
 class Sharing:
     """How much is shared between blocks, or between the threads of one, and with whom.
 
-    `cells` has a row per pair: two blocks (or threads) and the places that both use.
+    `cells` has a row per pair: two blocks (or threads), and the number of addresses that both use.
     """
 
     degree_of_sharing: float

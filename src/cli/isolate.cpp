@@ -330,21 +330,23 @@ const RegisterVerb isolate_verb{
                       "command line of the other parts in place of the default aggressors; may be "
                       "repeated");
        app.add_option("--warm-up", options->rule.warm_up,
-                      "launches that are thrown away before each visit (on sim:NAME 1)");
+                      "launches of each cell that are not timed, per round (on sim:NAME 1)");
        app.add_option("--samples", options->rule.least,
-                      "least number of launches timed per visit (on sim:NAME 3)");
+                      "least number of launches timed per cell and round (on sim:NAME 3)");
        app.add_option("--max-samples", options->rule.most,
-                      "largest number of launches timed per visit (on sim:NAME 3)");
+                      "largest number of launches timed per cell and round (on sim:NAME 3)");
        app.add_flag(
            "--p99", options->p99,
-           "time 1000 launches per pair, which a p99 needs, unless --longest ends a visit earlier");
+           "time 1000 launches per cell, which a p99 needs, unless --longest ends a round earlier");
        app.add_option(
            "--precision", options->rule.precision,
-           "a visit ends when the 95 % half width of the mean is within this share of it");
-       app.add_option("--longest", options->rule.longest_seconds, "seconds that a visit may take");
+           "a cell's round ends when the 95 % half width of the mean is within this share of it");
+       app.add_option("--longest", options->rule.longest_seconds,
+                      "seconds that a cell may take in each round");
        app.add_option("--settle", options->common.settle_seconds,
                       "seconds from the start of a command until victims are timed");
-       app.add_option("--rounds", options->rounds, "visits to each pair (on sim:NAME 1)");
+       app.add_option("--rounds", options->rounds,
+                      "number of passes through all cells (on sim:NAME 1)");
        app.add_flag(
            "--forecast", options->forecast,
            "run nothing; predict from PTX which workloads load the memory and which mode suits");

@@ -107,8 +107,7 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.colored.left_out;
      }},
-    {"plain_processes",
-     "{} process(es) ran on PLAIN memory, outside of the tenant's colours (--allow-plain)",
+    {"plain_processes", "{} process(es) ran on memory WITHOUT A COLOUR (--allow-plain)",
      Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.colored.plain;

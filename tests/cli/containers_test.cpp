@@ -67,8 +67,9 @@ TEST_F(ContainersProgram, report_at_their_end_what_was_coloured) {
   };
   const auto text = run({"--tenant", "a", "--report"}, "count");
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.err, HasSubstr("tenant 'a'\nkernels in the tenant's colours, by launches:\n"
-                                  "           1  count\nno kernel ran on plain memory\n"));
+  EXPECT_THAT(text.err,
+              HasSubstr("tenant 'a'\nkernels in the tenant's colours, by launches:\n"
+                        "           1  count\nno kernel ran on memory without a colour\n"));
   const auto json = run({"--tenant", "a", "--report", "--json"}, "map-memory");
   const auto read = parse_json(json.err.substr(json.err.find('{')), "report").value();
   EXPECT_EQ(read["schema"], "demarc.exec/2");
@@ -100,10 +101,11 @@ TEST_F(ContainersProgram, report_at_their_end_what_was_coloured) {
                                  "count"};
   const auto plain = run_demarc(words);
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
-  EXPECT_THAT(plain.err, HasSubstr("it runs on plain memory, outside of its tenant's colours"));
-  EXPECT_THAT(plain.err, HasSubstr("kernels on PLAIN memory, by launches:\n           1  count\n"));
+  EXPECT_THAT(plain.err, HasSubstr("it runs on memory without a colour"));
+  EXPECT_THAT(plain.err,
+              HasSubstr("kernels on memory WITHOUT A COLOUR, by launches:\n           1  count\n"));
   words[3] = "--strict";
-  EXPECT_THAT(run_demarc(words).err, HasSubstr("no kernel ran on plain memory"));
+  EXPECT_THAT(run_demarc(words).err, HasSubstr("no kernel ran on memory without a colour"));
 }
 
 TEST_F(ContainersProgram, run_in_a_process_namespace_of_their_own) {

@@ -3,7 +3,7 @@
 //
 //   card = 0
 //   [tenants.detector]
-//   share = "50 %"
+//   tpcs = "1/2"
 //   colors = "1/2"
 #pragma once
 

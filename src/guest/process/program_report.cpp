@@ -20,15 +20,15 @@ struct RecordedKind {
 constexpr RecordedKind recorded_kinds[] = {
     {Recorded::kernel, "kernels", "kernels in the tenant's colours, by launches",
      "no kernel was launched"},
-    {Recorded::plain_kernel, "plain_kernels", "kernels on PLAIN memory, by launches",
-     "no kernel ran on plain memory"},
+    {Recorded::plain_kernel, "plain_kernels", "kernels on memory WITHOUT A COLOUR, by launches",
+     "no kernel ran on memory without a colour"},
     {Recorded::window_kernel, "window_kernels",
      "kernels in the tenant's colours by the page table, by launches",
      "no kernel reached memory by the page table"},
     {Recorded::window_code, "window_code", "code that runs as it is, with the reason, by loads",
      "no code runs as it is"},
     {Recorded::spilling_kernel, "spilling_kernels",
-     "kernels of these that keep registers in PLAIN local memory, by loads",
+     "kernels of these that keep registers in local memory WITHOUT A COLOUR, by loads",
      "no kernel kept registers in local memory"},
     {Recorded::refused_kernel, "refused_kernels", "kernels refused, by loads",
      "no kernel was refused"},
@@ -80,8 +80,8 @@ std::string report_to_text(const ProgramReport& report) {
   }
   append(text,
          "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n"
-         "plain memory: {} bytes were asked for; {} bytes of copies went through memory without a "
-         "colour\n",
+         "memory without a colour: {} bytes were asked for; {} bytes of copies went through "
+         "such memory\n",
          report.max_bytes, report.refused_bytes, report.plain_bytes, report.staging_bytes);
   if (report.max_window_mappings != 0) {
     append(text, "windows: at most {} bytes in one process, by {} of the machine's {} mappings\n",

@@ -54,7 +54,7 @@ Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(ControlBlock& block
 void TenantProcess::allow_plain() {
   const auto found = machine_code_in_process(block_.capability.number());
   if (!found) return;
-  tell_(*found + ": it runs on plain memory, outside of its tenant's colours");
+  tell_(*found + ": it runs on memory without a colour");
   block_.counters.colored.plain.fetch_add(1);
   plain_.emplace(block_.record);
 }

@@ -42,7 +42,7 @@ Result<std::string> words_of_list(const std::string& text) {
   DEMARC_TRY(const std::string mps, status.string("mps"));
   DEMARC_TRY(const Json* const tenants, status.array("tenants"));
   std::string words = fmt::format(
-      "{} leases of demarc exec --part, {}", tenants->size(),
+      "{} lease{} of demarc exec --part, {}", tenants->size(), tenants->size() == 1 ? "" : "s",
       mps == "on" ? "which run at the same time by MPS" : "without MPS, so they take turns");
   for (const Json& tenant : *tenants) {
     DEMARC_TRY(const std::string more, words_of_tenant(tenant, where + ": tenants"));

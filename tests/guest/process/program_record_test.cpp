@@ -155,29 +155,28 @@ ProgramReport example() {
 }
 
 TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
-  EXPECT_EQ(
-      report_to_text(example()),
-      "tenant 'a'\n"
-      "kernels in the tenant's colours, by launches:\n"
-      "          40  plain_c\n"
-      "          12  add(int*)\n"
-      "kernels on PLAIN memory, by launches:\n"
-      "           5  gemm\n"
-      "no kernel reached memory by the page table\n"
-      "code that runs as it is, with the reason, by loads:\n"
-      "           2  it has no PTX\n"
-      "kernels of these that keep registers in PLAIN local memory, by loads:\n"
-      "           2  wide: 8 bytes per thread\n"
-      "kernels refused, by loads:\n"
-      "           1  mul(float*): no PTX\n"
-      "no code was refused\n"
-      "calls of the driver refused, by calls:\n"
-      "           3  cuMemCreate: not known\n"
-      "no context was ended by an error\n"
-      "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
-      "refused\n"
-      "plain memory: 11 bytes were asked for; 5 bytes of copies went through memory without a "
-      "colour\n");
+  EXPECT_EQ(report_to_text(example()),
+            "tenant 'a'\n"
+            "kernels in the tenant's colours, by launches:\n"
+            "          40  plain_c\n"
+            "          12  add(int*)\n"
+            "kernels on memory WITHOUT A COLOUR, by launches:\n"
+            "           5  gemm\n"
+            "no kernel reached memory by the page table\n"
+            "code that runs as it is, with the reason, by loads:\n"
+            "           2  it has no PTX\n"
+            "kernels of these that keep registers in local memory WITHOUT A COLOUR, by loads:\n"
+            "           2  wide: 8 bytes per thread\n"
+            "kernels refused, by loads:\n"
+            "           1  mul(float*): no PTX\n"
+            "no code was refused\n"
+            "calls of the driver refused, by calls:\n"
+            "           3  cuMemCreate: not known\n"
+            "no context was ended by an error\n"
+            "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
+            "refused\n"
+            "memory without a colour: 11 bytes were asked for; 5 bytes of copies went through such "
+            "memory\n");
 }
 
 TEST(ProgramReports, are_json_that_programs_read) {

@@ -264,7 +264,7 @@ TEST_F(ProcessesOfTenants, have_plain_memory_where_they_hold_machine_code_alone_
   EXPECT_EQ(block.counters.colored.plain, 1U);
   EXPECT_EQ(block.record.plain_bytes(), one_extent);
   EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("libdemarc_machine_code.so"),
-                                               HasSubstr("it runs on plain memory"))));
+                                               HasSubstr("it runs on memory without a colour"))));
   ::dlclose(library);
 }
 

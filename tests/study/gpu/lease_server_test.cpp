@@ -58,7 +58,7 @@ constexpr const char* good_tenant =
 
 TEST_F(LeaseServerTest, what_the_parts_have_is_said_in_words) {
   EXPECT_EQ(account(with_tenant(good_tenant)),
-            "1 leases of demarc exec --part, which run at the same time by MPS; a: TPCs 0-5, "
+            "1 lease of demarc exec --part, which run at the same time by MPS; a: TPCs 0-5, "
             "colours 0, 3 MiB, memory synchronisation domain 2");
 }
 
