@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 FROM = "docs/measurements"
-FIGURES = 171  # as many as the pages have
+FIGURES = 173  # as many as the pages have
 PROGRAMS = {"PyTorch decoder": "decoder", "convolutional detector": "detector", "eight stencils": "steps"}
 NEIGHBOURS = {"streams through memory": "flood", "reads prompts": "prefill", "copies from and to the host": "copies"}
 WAYS = ("MPS", "green contexts", "TPC masks", "Demarc")
@@ -154,8 +154,16 @@ def check_studies():
     said("docs/isolation.md", r"in the worst of 50 runs: ([\d.]+)x on average, ([\d.]+)x at most", [mean(h100), max(h100)])
 
 
+def check_servers():
+    rates = {row[0]: [float(row[column].split(" ")[0]) for column in (1, 3)]
+             for row in rows_of(f"{FROM}/serving.md", ["`llama-1b`", "whole card"])}
+    times = [rates[f"`q4_k_m`, {what}"] for what in ("prompt of 512", "single tokens")]
+    said("README.md", r"prompts take \[([\d.]+)x and tokens of a single request ([\d.]+)x\]", [whole / part for whole, part in times])
+
+
 check_programs()
 check_studies()
+check_servers()
 for line in wrong:
     print(f"check-figures: {line}", file=sys.stderr)
 # A row that is gone, or has another name, is not compared.
