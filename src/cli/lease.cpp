@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/card/canary_walk.hpp"
@@ -23,6 +25,7 @@ struct LeaseOptions {
   std::uint64_t byte_count = 0;
   std::uint64_t misses = 1;
   std::uint64_t count = 0;
+  double within = 10;
 };
 
 // What can be wrong before a server is asked.
@@ -53,6 +56,21 @@ Result<void> check_tenant(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, connect(options));
   DEMARC_TRY(const auto status, client.list());
   return serve::check_free(status, options.tenant);
+}
+
+Result<void> prove_windows(const LeaseOptions& options) {
+  constexpr double pause_seconds = 0.1;
+  DEMARC_TRY(const auto client, connect(options));
+  DEMARC_TRY(lease::Proving proving, client.prove(options.tenant, 0));
+  for (double waited = 0; waited < options.within && proving.failure.empty();
+       waited += pause_seconds) {
+    if (proving.waiting.empty()) break;
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause_seconds));
+    DEMARC_TRY(proving, client.prove(options.tenant, proving.number));
+  }
+  DEMARC_TRY(const std::string text,
+             serve::proving_to_text(options.tenant, proving, options.within));
+  return emit("", text);
 }
 
 Result<void> count_slo_misses(const LeaseOptions& options) {
@@ -151,6 +169,18 @@ const RegisterVerb registered_lease({
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
+      CLI::App* prove = app.add_subcommand(
+          "prove",
+          "have the tenant's processes prove again that their windows show the tenant's memory "
+          "alone; exit code 3 if not");
+      prove->footer("Example: demarc lease prove detector");
+      prove->add_option("tenant", options->tenant, "name of the tenant")->required();
+      prove
+          ->add_option("--within", options->within,
+                       "seconds to wait for each process's next call of the driver")
+          ->check(CLI::Range(0.0, 3600.0));
+      prove->callback(
+          [options, chosen] { *chosen = [options] { return prove_windows(*options); }; });
       CLI::App* slo =
           app.add_subcommand("slo",
                              "count for a tenant that its program has missed its service-level "

@@ -203,6 +203,16 @@ Result<void> LeaseClient::count_slo_misses(const std::string& tenant, std::uint6
   return {};
 }
 
+Result<Proving> LeaseClient::prove(const std::string& tenant, std::uint64_t number) const {
+  return answer<Proving>(ProveRequest{tenant, number});
+}
+
+Result<void> LeaseClient::proved(std::uint64_t number, std::uint64_t bytes,
+                                 const std::string& failure) const {
+  DEMARC_CHECK(answer<Done>(ProvedRequest{number, bytes, failure}));
+  return {};
+}
+
 std::string LeaseClient::last_words() const {
   const auto packet = receive(0);
   const auto said =

@@ -114,6 +114,17 @@ void fields(Fields& to, SloRequest& value) {
   to.member("tenant", value.tenant);
   to.member("misses", value.misses);
 }
+template <class Fields>
+void fields(Fields& to, ProveRequest& value) {
+  to.member("tenant", value.tenant);
+  to.member("number", value.number);
+}
+template <class Fields>
+void fields(Fields& to, ProvedRequest& value) {
+  to.member("number", value.number);
+  to.member("bytes", value.bytes);
+  to.member("failure", value.failure);
+}
 
 // Answers.
 template <class Fields>
@@ -135,6 +146,14 @@ void fields(Fields& to, PageBatch& value) {
 template <class Fields>
 void fields(Fields& to, Lent& value) {
   to.member("key", value.key);
+}
+template <class Fields>
+void fields(Fields& to, Proving& value) {
+  to.member("number", value.number);
+  to.member("waiting", value.waiting);
+  to.member("processes", value.processes);
+  to.member("bytes", value.bytes);
+  to.member("failure", value.failure);
 }
 template <class Fields>
 void fields(Fields&, Done&) {}
@@ -181,9 +200,9 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages",    "take",     "give",
-                                      "show", "lend",   "withdraw", "borrow",   "list",
-                                      "grow", "move",   "revoke",   "end-work", "slo"};
+constexpr RequestWords<Request> words{"open",   "attach",   "pages",  "take",  "give",  "show",
+                                      "lend",   "withdraw", "borrow", "list",  "grow",  "move",
+                                      "revoke", "end-work", "slo",    "prove", "proved"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {
@@ -223,6 +242,9 @@ std::string to_text(const Extent& answer) {
 std::string to_text(const Lent& answer) {
   return answer_text(answer);
 }
+std::string to_text(const Proving& answer) {
+  return answer_text(answer);
+}
 std::string to_text(const Done& answer) {
   return answer_text(answer);
 }
@@ -252,6 +274,10 @@ Result<Extent> parse_answer(std::string_view text) {
 template <>
 Result<Lent> parse_answer(std::string_view text) {
   return answer_of<Lent>(text);
+}
+template <>
+Result<Proving> parse_answer(std::string_view text) {
+  return answer_of<Proving>(text);
 }
 template <>
 Result<Done> parse_answer(std::string_view text) {

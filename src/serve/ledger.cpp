@@ -350,6 +350,14 @@ Result<void> Ledger::show(ProcessId process, LinearByte first) {
   return {};
 }
 
+bool Ledger::shows(ProcessId process) const {
+  const Holdings& holdings = tenant(tenant_of(process))->holdings;
+  return std::any_of(holdings.begin(), holdings.end(), [&](const auto& entry) {
+    const auto owner = entry.second.owners.find(process);
+    return owner != entry.second.owners.end() && owner->second.shown;
+  });
+}
+
 Result<void> Ledger::revoke(const std::string& name) {
   DEMARC_CHECK(known_tenant(name));
   const bool leased = std::any_of(book_.leases.begin(), book_.leases.end(),

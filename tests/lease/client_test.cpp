@@ -84,6 +84,12 @@ TEST_F(Client, asks_and_hands_out_what_is_answered) {
   EXPECT_EQ(asked(), Request(MoveRequest{"a", "0-3"}));
   EXPECT_TRUE(client.revoke("a"));
   EXPECT_EQ(asked(), Request(RevokeRequest{"a"}));
+  answer(to_text(Proving{4, {12}, 1, 9, ""}));
+  EXPECT_EQ(client.prove("a", 4).value(), (Proving{4, {12}, 1, 9, ""}));
+  EXPECT_EQ(asked(), Request(ProveRequest{"a", 4}));
+  answer(to_text(Done{}));
+  EXPECT_TRUE(client.proved(4, 9, "page 3"));
+  EXPECT_EQ(asked(), Request(ProvedRequest{4, 9, "page 3"}));
 }
 
 TEST_F(Client, reads_a_list_packet_by_packet) {

@@ -88,7 +88,8 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
         Request(ShowRequest{LinearByte(9)}), Request(LendRequest{LinearByte(9), 512}),
         Request(WithdrawRequest{LinearByte(9), 512}), Request(BorrowRequest{"0f"}),
         Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
-        Request(RevokeRequest{"a"}), Request(EndWorkRequest{}), Request(SloRequest{"a", 3})}) {
+        Request(RevokeRequest{"a"}), Request(EndWorkRequest{}), Request(SloRequest{"a", 3}),
+        Request(ProveRequest{"a", 4}), Request(ProvedRequest{4, 1 << 21, "page 3"})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -99,6 +100,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(PageBatch{{color::ArenaPage(5), 200}});
   expect_kept(Extent{LinearByte(2 << 20), 4 << 20});
   expect_kept(Lent{"0f"});
+  expect_kept(Proving{4, {123, 456}, 2, 1 << 21, "page 3"});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
   expect_kept(full_status());
@@ -126,6 +128,11 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(RevokeRequest{"a"})), R"({"do":"revoke","tenant":"a"})");
   EXPECT_EQ(to_text(Request(EndWorkRequest{})), R"({"do":"end-work"})");
   EXPECT_EQ(to_text(Request(SloRequest{"a", 3})), R"({"do":"slo","tenant":"a","misses":3})");
+  EXPECT_EQ(to_text(Request(ProveRequest{"a", 4})), R"({"do":"prove","tenant":"a","number":4})");
+  EXPECT_EQ(to_text(Request(ProvedRequest{4, 9, "page 3"})),
+            R"({"do":"proved","number":4,"bytes":9,"failure":"page 3"})");
+  EXPECT_EQ(to_text(Proving{4, {12}, 2, 9, "no"}),
+            R"({"number":4,"waiting":[12],"processes":2,"bytes":9,"failure":"no"})");
   EXPECT_EQ(to_text(Error{ErrorKind::check_failed, "no"}), R"({"error":"no","code":3})");
   EXPECT_EQ(
       to_text(Attached{lease_by_parities(), 2}),
@@ -182,7 +189,7 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
   EXPECT_EQ(refused(R"({"do":"steal"})"),
             "request.do: 'steal': one of open, attach, pages, take, give, show, lend, withdraw, "
-            "borrow, list, grow, move, revoke, end-work, slo was expected");
+            "borrow, list, grow, move, revoke, end-work, slo, prove, proved was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

@@ -487,6 +487,7 @@ TEST_F(Peers, of_the_group_have_leases_and_change_no_tenant) {
   EXPECT_EQ(refusal(client, lease::GrowRequest{"a", step}), rule);
   EXPECT_EQ(refusal(client, lease::MoveRequest{"a", "5"}), rule);
   EXPECT_EQ(refusal(client, lease::RevokeRequest{"a"}), rule);
+  EXPECT_EQ(refusal(client, lease::ProveRequest{"a", 0}), rule);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ enum class WindowUse : std::uint32_t {
 };
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x33316372616d6564;  // "demarc13"
+  static constexpr std::uint64_t expected_magic = 0x34316372616d6564;  // "demarc14"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // bytes of this struct: another build's is refused
   std::uint64_t token[2] = {};  // random; a process that opens the block must know it
@@ -74,6 +74,7 @@ struct ControlBlock {
   LaunchCounters counters;
   ProgramRecord record;                      // record of a program that has a lease
   std::atomic<std::uint64_t> slo_misses{0};  // that the program reported
+  std::atomic<std::uint64_t> proof{0};       // number of the last one that windows need; 0: none
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
   std::atomic<std::uint32_t> confined{0};  // with a context on the card, their launches hooked
   std::atomic<std::uint32_t> contexts{0};  // that these made

@@ -79,6 +79,13 @@ class LeaseClient {
   [[nodiscard]] Result<void> count_slo_misses(const std::string& tenant,
                                               std::uint64_t misses) const;
 
+  // Asks the tenant's processes to prove their windows again (0), or how far that has come (the
+  // number of an earlier answer).
+  [[nodiscard]] Result<Proving> prove(const std::string& tenant, std::uint64_t number) const;
+  // A process says what its proof of this number has found in so many bytes of windows.
+  [[nodiscard]] Result<void> proved(std::uint64_t number, std::uint64_t bytes,
+                                    const std::string& failure) const;
+
   // What the server says unasked before it ends the connection, which is readable then: why.
   [[nodiscard]] std::string last_words() const;
 

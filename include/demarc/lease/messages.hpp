@@ -98,9 +98,24 @@ struct SloRequest {
   friend bool operator==(const SloRequest&, const SloRequest&) = default;
 };
 inline constexpr std::uint64_t max_slo_misses = 1'000'000;  // in one question
-using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
-                             ShowRequest, LendRequest, WithdrawRequest, BorrowRequest, ListRequest,
-                             GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
+// Asks each process of the tenant to prove again that its windows show the tenant's memory, or how
+// far that is.
+struct ProveRequest {
+  std::string tenant;
+  std::uint64_t number = 0;  // that Proving had; 0: begin
+  friend bool operator==(const ProveRequest&, const ProveRequest&) = default;
+};
+// Sent by a process that was asked to.
+struct ProvedRequest {
+  std::uint64_t number = 0;  // what it was asked
+  std::uint64_t bytes = 0;   // in its windows
+  std::string failure;       // empty: all of them show the tenant's memory
+  friend bool operator==(const ProvedRequest&, const ProvedRequest&) = default;
+};
+using Request =
+    std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest, ShowRequest,
+                 LendRequest, WithdrawRequest, BorrowRequest, ListRequest, GrowRequest, MoveRequest,
+                 RevokeRequest, EndWorkRequest, SloRequest, ProveRequest, ProvedRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -134,6 +149,15 @@ using color::Extent;
 struct Lent {
   std::string key;  // 32 hexadecimal digits
   friend bool operator==(const Lent&, const Lent&) = default;
+};
+// The answer to ProveRequest: what processes that have windows have found so far.
+struct Proving {
+  std::uint64_t number = 0;
+  std::vector<std::int64_t> waiting = {};  // processes that have not answered
+  std::uint64_t processes = 0;             // that have
+  std::uint64_t bytes = 0;                 // in their windows
+  std::string failure = {};                // the first one
+  friend bool operator==(const Proving&, const Proving&) = default;
 };
 struct Done {
   friend bool operator==(const Done&, const Done&) = default;
@@ -188,6 +212,7 @@ struct TenantStatus {
 [[nodiscard]] std::string to_text(const PageBatch& answer);
 [[nodiscard]] std::string to_text(const Extent& answer);
 [[nodiscard]] std::string to_text(const Lent& answer);
+[[nodiscard]] std::string to_text(const Proving& answer);
 [[nodiscard]] std::string to_text(const Done& answer);
 [[nodiscard]] std::string to_text(const ListHead& answer);
 [[nodiscard]] std::string to_text(const TenantStatus& answer);
@@ -206,6 +231,8 @@ template <>
 Result<Extent> parse_answer(std::string_view text);
 template <>
 Result<Lent> parse_answer(std::string_view text);
+template <>
+Result<Proving> parse_answer(std::string_view text);
 template <>
 Result<Done> parse_answer(std::string_view text);
 template <>

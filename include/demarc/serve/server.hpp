@@ -24,6 +24,7 @@
 #include "demarc/serve/ledger.hpp"
 #include "demarc/serve/tenant_sockets.hpp"
 #include "demarc/serve/tenant_totals.hpp"
+#include "demarc/serve/window_proofs.hpp"
 #include "demarc/serve/work_ender.hpp"
 
 namespace demarc::serve {
@@ -205,6 +206,8 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::SloRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProveRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProvedRequest& request);
   [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
@@ -224,9 +227,10 @@ class Server {
   std::list<Connection> connections_;
   std::uint64_t last_connection_ = 0;
   std::map<std::string, TenantTotals> totals_;  // by tenant
-  Clock::time_point looked_at_ = {};            // the card
-  bool dead_ = false;                           // it is
-  std::string last_scrubbed_;                   // the tenant for whom bytes were filled last
+  WindowProofs proofs_;
+  Clock::time_point looked_at_ = {};  // the card
+  bool dead_ = false;                 // it is
+  std::string last_scrubbed_;         // the tenant for whom bytes were filled last
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
   bool ends_ = false;                             // end_all() was called

@@ -46,4 +46,9 @@ class StatusPages {
   std::unique_ptr<State> state_;
 };
 
+// What `demarc lease prove` says of a tenant once no process is waited for any more. check_failed
+// if a process found a page that leads elsewhere, or has not answered within these seconds.
+[[nodiscard]] Result<std::string> proving_to_text(const std::string& tenant,
+                                                  const lease::Proving& proving, double seconds);
+
 }  // namespace demarc::serve

@@ -58,6 +58,10 @@ class TenantProcess {
   enum class Content { program, nothing };  // what a stretch has
   [[nodiscard]] Result<void> show(const lease::Extent& stretch, Content content);
   [[nodiscard]] Result<void> map_taken(const lease::Extent& stretch);
+  // Proves the windows once more if the server has asked for it, and tells it what was found.
+  // Error: code would leave the tenant's colours.
+  [[nodiscard]] Result<void> prove_again();
+  [[nodiscard]] Result<void> compare(const lease::Extent& stretch);
 
   lease::LeaseClient client_;
   lease::Attachment attachment_;
@@ -77,7 +81,8 @@ class TenantProcess {
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some
   std::atomic<bool> mps_checked_{false};
-  std::atomic<bool> end_told_{false};  // a context has ended, and the program knows
+  std::atomic<std::uint64_t> proved_{0};  // the number of the last proof that was asked for
+  std::atomic<bool> end_told_{false};     // a context has ended, and the program knows
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 
