@@ -215,7 +215,8 @@ TEST_F(Doctor, A_cache_that_cannot_be_written_is_named_and_not_needed) {
 TEST_F(Doctor, A_library_that_is_not_there_or_cannot_be_loaded_does_not_work) {
   plan.preload = (folder / "libdemarc_preload.so").string();
   std::string said = look();
-  EXPECT_THAT(said, HasSubstr("preload   does not   " + plan.preload + ": this library does not exist"));
+  EXPECT_THAT(said,
+              HasSubstr("preload   does not   " + plan.preload + ": this library does not exist"));
   EXPECT_THAT(said, HasSubstr("compilers unknown    not looked at without the preload\n"));
   EXPECT_THAT(said, HasSubstr("cuBLAS    unknown    not looked at without the preload\n"));
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: preload (for exec)\n"));

@@ -121,8 +121,8 @@ TEST_F(TenantPrograms, run_on_plain_memory_where_they_hold_machine_code_alone_an
       REQUIRE_IN_CHILD(plain || kernel.what == cuda::Recorded::kernel);
       REQUIRE_IN_CHILD(outcome->report->plain_bytes == (plain ? 65536U : 0U));
       REQUIRE_IN_CHILD((outcome->report->max_bytes == 0) == plain);
-      const bool told =
-          warnings(*outcome).find("1 process(es) ran on memory WITHOUT A COLOUR") != std::string::npos;
+      const bool told = warnings(*outcome).find("1 process(es) ran on memory WITHOUT A COLOUR") !=
+                        std::string::npos;
       REQUIRE_IN_CHILD(told == plain);
       return plain ? 77 : 78;
     });
