@@ -113,6 +113,7 @@ TEST_F(ProvingWindows, is_refused_to_what_is_no_operator_and_no_process_of_a_ten
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
   EXPECT_THAT(refusal(process, ProvedRequest{9, 0, ""}), HasSubstr("no proof of number 9"));
+  EXPECT_EQ(prove_again(client, 0).processes, 0U) << "this lease has no block to be asked by";
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ class TenantProcess {
   [[nodiscard]] Result<void> show(const lease::Extent& stretch, Content content);
   [[nodiscard]] Result<void> map_taken(const lease::Extent& stretch);
   // Proves the windows once more if the server has asked for it, and tells it what was found.
-  // Error: code would leave the tenant's colours.
+  // Error: code would leave the tenant's colours. What could not be read is no error of the
+  // program's.
   [[nodiscard]] Result<void> prove_again();
   [[nodiscard]] Result<void> compare(const lease::Extent& stretch);
 

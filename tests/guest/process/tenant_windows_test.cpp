@@ -1,20 +1,12 @@
 // Code of a tenant's program that runs as it is, at addresses that the page table leads to the
 // tenant's bytes.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <numeric>
-
 #include "calls/ipc_handle.hpp"
-#include "demarc/base/files.hpp"
-#include "tenant_fixture.hpp"
+#include "windows_fixture.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 using lease::GiveRequest;
-using lease::ProvedRequest;
 using lease::Request;
 using lease::ShowRequest;
 using testing::Contains;
@@ -22,107 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
-
-// Kernels of a program that is to run as it is, or that is machine code.
-class WindowsOfTenants : public ProcessesOfTenants {
- protected:
-  void SetUp() override {
-    ProcessesOfTenants::SetUp();
-    ::setenv("DEMARC_FAKE_MACHINE_CODE", text_file.c_str(), 1);
-  }
-  void TearDown() override {
-    ::unsetenv("DEMARC_FAKE_MACHINE_CODE");
-    ProcessesOfTenants::TearDown();
-  }
-  // A call of the program, carried out by the driver if nothing answers it.
-  template <class Call, class... Arguments>
-  CuResult made(const char* name, Call&& own, Arguments... arguments) {
-    const auto answer = call(name, arguments...);
-    return answer ? *answer : own(arguments...);
-  }
-  CuFunction loaded(const void* image) {
-    CuModule module = nullptr;
-    CuFunction function = nullptr;
-    EXPECT_EQ(made("cuModuleLoadData", api().cuModuleLoadData, &module, image), cu_success);
-    EXPECT_EQ(api().cuModuleGetFunction(&function, module, "fills"), cu_success);
-    return function;
-  }
-  // Nothing: it passed. The stand-in then runs the kernel on the addresses that it is given.
-  std::optional<CuResult> launch(CuFunction function, DevicePointer target) {
-    void* arguments[] = {&target};
-    const auto answer = call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, nullptr,
-                             &arguments[0], nullptr);
-    if (!answer) {
-      EXPECT_EQ(
-          api().cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, &arguments[0], nullptr),
-          cu_success);
-      EXPECT_EQ(api().cuCtxSynchronize(), cu_success);
-    }
-    return answer;
-  }
-  std::vector<std::uint32_t> words_at(DevicePointer address) {
-    std::vector<std::uint32_t> words(64);
-    EXPECT_EQ(made("cuMemcpyDtoH_v2", api().cuMemcpyDtoH_v2, static_cast<void*>(words.data()),
-                   address, words.size() * sizeof(words[0])),
-              cu_success);
-    return words;
-  }
-  // By what the kernel says of it: the stand-in's memory lies at addresses of this process.
-  static bool is_readable(DevicePointer address) {
-    int ends[2] = {-1, -1};
-    EXPECT_EQ(::pipe(ends), 0);
-    const bool read = ::write(ends[1], reinterpret_cast<const void*>(address), 1) == 1;  // NOLINT
-    for (const int end : ends) ::close(end);
-    return read;
-  }
-  // What the process has told the server of its proofs since the last look.
-  std::vector<ProvedRequest> proofs() {
-    std::vector<ProvedRequest> found;
-    for (const Request& request : server->asked()) {
-      if (const auto* one = std::get_if<ProvedRequest>(&request)) found.push_back(*one);
-    }
-    return found;
-  }
-  // Content that no two pages share.
-  void fill_with_numbers(DevicePointer target, std::size_t bytes) {
-    std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t));
-    std::iota(words.begin(), words.end(), 1U);
-    EXPECT_EQ(made("cuMemcpyHtoD_v2", api().cuMemcpyHtoD_v2, target,
-                   static_cast<const void*>(words.data()), bytes),
-              cu_success);
-  }
-  CuResult free_bytes() {
-    std::size_t free = 0;
-    return call("cuMemGetInfo_v2", &free, static_cast<std::size_t*>(nullptr)).value_or(-1);
-  }
-  static const DriverApi& api() {
-    static const auto driver = Driver::load().value();
-    return driver->api();
-  }
-  std::vector<RecordedName> recorded(Recorded what) const {
-    auto names = block.record.names();
-    std::erase_if(names, [&](const RecordedName& one) { return one.what != what; });
-    return names;
-  }
-  static std::string machine_code() {
-    return read_file(test::source_dir() / "tests/fatbin/files/elf_only.fatbin").value();
-  }
-  static constexpr const char* text =
-      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry fills(.param .u64 p)\n{\n"
-      ".reg .b64 %rd<4>; .reg .b32 %r<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"
-      "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], "
-      "%r1;\nret;\n}\n";
-  const std::string text_file = [] {
-    const auto path = test::fresh_folder("machine_code") / "text";
-    EXPECT_TRUE(write_file(path, text));
-    return path.string();
-  }();
-  std::vector<std::uint32_t> counted = [] {
-    std::vector<std::uint32_t> numbers(64);
-    std::iota(numbers.begin(), numbers.end(), 0U);
-    return numbers;
-  }();
-};
 
 TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_after_it_came) {
   block.windows = WindowUse::automatic;
@@ -381,86 +272,6 @@ TEST_F(WindowsOfTenants, that_are_used_up_leave_memory_refused) {
               Optional(tenant_out_of_memory));
   EXPECT_THAT(told, Contains(HasSubstr("4 of 4 bytes are in use")));
   EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{color::LinearByte(one_extent)})));
-}
-
-// Once for each time that the server asks, at the program's next call.
-TEST_F(WindowsOfTenants, are_proved_again_when_the_server_asks) {
-  block.windows = WindowUse::automatic;
-  attach();
-  const DevicePointer first = allocated(one_extent);
-  block.proof = 4;
-  EXPECT_EQ(free_bytes(), cu_success);
-  EXPECT_THAT(proofs(), ElementsAre(ProvedRequest{4, 0, ""})) << "nothing is shown yet";
-  EXPECT_NE(loaded(machine_code().data()), nullptr);
-  const DevicePointer second = allocated(one_extent);
-  for (const DevicePointer address : {first, second}) fill_with_numbers(address, one_extent);
-  EXPECT_THAT(proofs(), IsEmpty());
-  block.proof = 5;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(free_bytes(), cu_success);
-  EXPECT_THAT(proofs(), ElementsAre(ProvedRequest{5, 2 * one_extent, ""}));
-}
-
-// The first page of a stretch, the last one, and one in the second stretch.
-TEST_F(WindowsOfTenants, that_lead_elsewhere_by_now_end_the_program_when_they_are_proved_again) {
-  constexpr std::uint64_t page = 4096;
-  block.windows = WindowUse::automatic;
-  for (const std::uint64_t at : {std::uint64_t{0}, one_extent - page, one_extent + page}) {
-    server.emplace();
-    block.proof = 0;
-    attach();
-    const DevicePointer address = allocated(2 * one_extent);
-    EXPECT_NE(loaded(machine_code().data()), nullptr);
-    fill_with_numbers(address, 2 * one_extent);
-    ASSERT_NE(::mmap(reinterpret_cast<void*>(address + at), page, PROT_READ | PROT_WRITE,  // NOLINT
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-              MAP_FAILED);
-    EXPECT_EQ(free_bytes(), cu_success) << "it is not looked at before it is asked for";
-    block.proof = 6;
-    std::size_t free = 0;
-    const std::string why = refusal("cuMemGetInfo_v2", &free, static_cast<std::size_t*>(nullptr));
-    EXPECT_THAT(why, HasSubstr("elsewhere than arithmetic does"));
-    const auto found = proofs();
-    ASSERT_EQ(found.size(), 1U);
-    EXPECT_EQ(found[0].number, 6U);
-    EXPECT_EQ(found[0].failure, why);
-  }
-}
-
-// There arithmetic reaches nothing but while it is compared.
-TEST_F(WindowsOfTenants, for_all_code_are_proved_again_by_mappings_that_go_after_it) {
-  block.windows = WindowUse::always;
-  attach();
-  const DevicePointer target = allocated(one_extent);
-  fill_with_numbers(target, one_extent);
-  static_cast<void>(server->asked());
-  block.proof = 1;
-  EXPECT_EQ(free_bytes(), cu_success);
-  const auto asked = server->asked();
-  EXPECT_THAT(asked, Contains(Request(ProvedRequest{1, one_extent, ""})));
-  const auto pages = [&] {
-    return std::count_if(asked.begin(), asked.end(), [](const Request& request) {
-      return std::holds_alternative<lease::PagesRequest>(request);
-    });
-  };
-  EXPECT_GT(pages(), 0) << "they were not mapped before";
-  EXPECT_EQ(launch(loaded(text), target), std::nullopt);
-  EXPECT_EQ(words_at(target), counted);
-}
-
-// Kernels run in contexts, and a thread of the program may have none.
-TEST_F(WindowsOfTenants, are_proved_again_once_a_thread_with_a_context_calls) {
-  block.windows = WindowUse::always;
-  attach();
-  fill_with_numbers(allocated(one_extent), one_extent);
-  block.proof = 2;
-  CuContext context = nullptr;
-  ASSERT_EQ(api().cuCtxGetCurrent(&context), cu_success);
-  ASSERT_EQ(api().cuCtxSetCurrent(nullptr), cu_success);
-  EXPECT_EQ(free_bytes(), cu_success);
-  EXPECT_THAT(proofs(), IsEmpty());
-  ASSERT_EQ(api().cuCtxSetCurrent(context), cu_success);
-  EXPECT_EQ(free_bytes(), cu_success);
-  EXPECT_THAT(proofs(), ElementsAre(ProvedRequest{2, one_extent, ""}));
 }
 
 }  // namespace
