@@ -45,7 +45,7 @@ TEST_F(ProofsOfWindows, do_not_hold_where_only_a_later_stretch_is_right) {
               HasSubstr("elsewhere than arithmetic does"));
 }
 
-// The program goes on: whether there is a server to be told is no matter of its windows.
+// The program goes on, because its windows do not need the server.
 TEST_F(ProofsOfWindows, are_made_though_the_server_has_gone) {
   block.windows = WindowUse::automatic;
   attach();
