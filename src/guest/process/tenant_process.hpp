@@ -58,8 +58,8 @@ class TenantProcess {
   enum class Content { program, nothing };  // what a stretch has
   [[nodiscard]] Result<void> show(const lease::Extent& stretch, Content content);
   [[nodiscard]] Result<void> map_taken(const lease::Extent& stretch);
-  // Proves the windows once more if the server has asked for it, and tells it what was found. Error:
-  // code would leave the tenant's colours. If they cannot be read, the program goes on.
+  // Proves the windows once more if the server has asked for it, and tells it what was found.
+  // Error: code would leave the tenant's colours. If they cannot be read, the program goes on.
   [[nodiscard]] Result<void> prove_again();
   [[nodiscard]] Result<void> compare(const lease::Extent& stretch);
 
