@@ -30,9 +30,9 @@ std::optional<SameFate> in_or_behind(const Region& region, std::uint64_t address
 std::optional<SameFate> global_fate(const Program& program, std::uint64_t address,
                                     std::uint32_t bytes, bool writes) {
   if (program.heap != nullptr) return std::nullopt;
-  const auto above = std::upper_bound(
-      program.regions.begin(), program.regions.end(), address,
-      [](std::uint64_t at, const Region& region) { return at < region.low; });
+  const auto above =
+      std::upper_bound(program.regions.begin(), program.regions.end(), address,
+                       [](std::uint64_t at, const Region& region) { return at < region.low; });
   SameFate fate;
   if (above != program.regions.begin()) {
     const Region& below = *std::prev(above);
@@ -57,8 +57,21 @@ std::optional<SameFate> outside_of_windows(SameFate fate, std::uint64_t address)
   return fate;
 }
 
+// Of a mask with lanes.
+unsigned first_lane(Mask mask) {
+  return static_cast<unsigned>(std::countr_zero(mask)) % warp_size;
+}
+unsigned last_lane(Mask mask) {
+  return warp_size - 1 - static_cast<unsigned>(std::countl_zero(mask)) % warp_size;
+}
+
 Mask lanes_within(const Access& access, const SameFate& fate) {
   const std::uint64_t reach = fate.last - fate.first;
+  const auto is_within = [&](unsigned lane) {
+    return access.addresses[lane] - fate.first <= reach;
+  };
+  if (access.affine && is_within(first_lane(access.mask)) && is_within(last_lane(access.mask)))
+    return access.mask;
   Mask within = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane)
     within |= Mask{access.addresses[lane] - fate.first <= reach} << lane;
@@ -66,6 +79,8 @@ Mask lanes_within(const Access& access, const SameFate& fate) {
 }
 
 Mask misaligned_lanes(const Access& access, std::uint32_t bytes) {
+  if (access.affine && (static_cast<std::uint64_t>(access.stride) & (bytes - 1)) == 0)
+    return (access.addresses[first_lane(access.mask)] & (bytes - 1)) != 0 ? access.mask : 0;
   Mask misaligned = 0;
   for (unsigned lane = 0; lane < warp_size; ++lane)
     misaligned |= Mask{(access.addresses[lane] & (bytes - 1)) != 0} << lane;
@@ -100,7 +115,7 @@ void Block::count_repeated(const Warp& warp, const MicroOp* op, Access& access, 
   };
   Mask rest = access.mask;
   for (int places = 0; rest != 0 && places < max_places; ++places) {
-    const auto fate = fate_of(access.addresses[std::countr_zero(rest)]);
+    const auto fate = fate_of(access.addresses[first_lane(rest)]);
     if (!fate) return;
     Mask lanes = lanes_within(access, *fate) & rest;
     rest &= ~lanes;
