@@ -9,7 +9,7 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr int max_places = 4;  // of one access that are looked at
+constexpr int max_places = 4;  // that are looked at for one access
 
 // Addresses `first` to `last`, at which an access meets the same fate.
 struct SameFate {
@@ -57,7 +57,7 @@ std::optional<SameFate> outside_of_windows(SameFate fate, std::uint64_t address)
   return fate;
 }
 
-// Of a mask with lanes.
+// The mask must have lanes.
 unsigned first_lane(Mask mask) {
   return static_cast<unsigned>(std::countr_zero(mask)) % warp_size;
 }

@@ -19,7 +19,7 @@ using TexelAccesses = std::set<std::pair<std::uint32_t, std::string>>;
 
 class RunCollector final : public emulate::TraceSink {
  public:
-  // Of `effort`, trace_words and max_runs_of_block count.
+  // What counts in `effort`: trace_words and max_runs_of_block.
   RunCollector(const std::vector<std::size_t>& wanted, const std::vector<Access>& accesses,
                const Effort& effort, TexelAccesses texels)
       : wanted_(wanted),
