@@ -21,7 +21,8 @@ ClosedForm followed(const std::string& body, std::uint32_t threads, const RowLim
   const ptx::Cfg cfg(kernel.body);
   LeafValues leaves;
   const std::vector<std::uint64_t> addresses{std::uint64_t{1} << 40U};
-  for (const gpu::Argument& argument : launch_of("1", "32", "buf:4096,i32:0").kernels[0].arguments)
+  const gpu::Launch launch = launch_of("1", "32", "buf:4096,i32:0");
+  for (const gpu::Argument& argument : launch.kernels[0].arguments)
     leaves.parameters.push_back(gpu::pack_argument(argument, addresses));
   const Slice slice = slice_kernel(module, kernel, cfg, leaves);
   return follow_rows(slice, {1, 1, 1}, {threads, 1, 1}, limits, {});
@@ -72,11 +73,12 @@ TEST(LongRows, that_keep_too_many_words_are_given_up) {
   const ClosedForm lanes = followed(endless_loops[5], 1024, limits_of(1'000'000, 100 * 1024));
   EXPECT_TRUE(lanes.too_long);
   EXPECT_LT(lanes.operations, 400U);
-  // The same registers in no access keep vectors alone.
+  // A register with a number for each thread, which is in no access until the loop ends.
   const ClosedForm vectors = followed(
-      "ld.global.u32 %r2, [%rd3];\nmad.lo.u32 %r1, %r8, %r8, 7;\nL:\n"
-      "mad.lo.u32 %r1, %r1, %r1, 1013904223;\nsetp.eq.u32 %p1, %r1, %r8;\n@%p1 bra M;\n"
-      "bra L;\nM:\nld.global.u32 %r2, [%rd1];\n",
+      "mov.u32 %r7, 0;\nmad.lo.u32 %r1, %r8, %r8, 7;\nL:\n"
+      "mad.lo.u32 %r1, %r1, %r1, 1013904223;\nadd.u32 %r7, %r7, 1;\n"
+      "setp.ne.u32 %p1, %r7, 0;\n@%p1 bra L;\nmul.wide.u32 %rd4, %r1, 4;\n"
+      "add.s64 %rd5, %rd1, %rd4;\nld.global.u32 %r2, [%rd5];\n",
       1024, limits_of(1'000'000, 100 * 1024));
   EXPECT_TRUE(vectors.too_long);
   EXPECT_LT(vectors.operations, 1000U);
