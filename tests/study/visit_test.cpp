@@ -73,7 +73,10 @@ TEST(Visit, times_that_a_lane_computes_are_what_a_visit_takes) {
   const auto samples = [&](double seconds) {
     Script script;
     script.computes_times = true;
-    script.time = [seconds](const Workload&, const Workload*) { return seconds * 1e9; };
+    script.time = [seconds, late = false](const Workload&, const Workload*) mutable {
+      late = !late;
+      return seconds * (late ? 1.1e9 : 0.9e9);
+    };
     return study(script, plan)->cells[0].samples_ns.size();
   };
   EXPECT_EQ(samples(0.05), 30U);
@@ -86,9 +89,9 @@ TEST(Visit, computed_times_do_not_depend_on_how_long_they_take_to_compute) {
   plan.rule = {0, 1, 3, 0, 1e-6};
   Script script;
   script.computes_times = true;
-  script.time = [](const Workload&, const Workload*) {
+  script.time = [ns = 1.0](const Workload&, const Workload*) mutable {
     std::this_thread::sleep_for(std::chrono::microseconds(10));
-    return 1.0;
+    return ns *= 2;
   };
   const auto result = study(script, plan);
   ASSERT_TRUE(result);
