@@ -11,14 +11,16 @@ std::string thread_name(const Warp& warp, unsigned lane) {
   return fmt::format("thread ({},{},{})", warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]);
 }
 
+PendingFinding* Block::reported(const MicroOp* op, FindingKind kind) {
+  for (PendingFinding& known : findings)
+    if (known.instruction == op->instruction && known.finding.kind == kind) return &known;
+  return nullptr;
+}
+
 bool Block::counted(const MicroOp* op, FindingKind kind) {
-  for (PendingFinding& known : findings) {
-    if (known.instruction == op->instruction && known.finding.kind == kind) {
-      ++known.finding.count;
-      return true;
-    }
-  }
-  return false;
+  PendingFinding* const known = reported(op, kind);
+  if (known != nullptr) ++known->finding.count;
+  return known != nullptr;
 }
 
 void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
@@ -136,6 +138,8 @@ std::string describe_shared_neighbourhood(const Program& program, std::uint64_t 
 
 void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind,
                         std::uint32_t bytes, AccessMode mode) {
+  count_repeated(warp, op, access, kind, bytes, mode);
+  if (access.mask == 0) return;
   Region local_area;
   if (kind == AddressKind::local) local_area = local_region(warp);
   const auto region_of = [&](AddressKind place, std::uint64_t address) -> const Region* {

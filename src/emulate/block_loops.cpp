@@ -29,7 +29,9 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
   FramePool pool;
   Block block(work.program, pool);
   Leavings left;
-  block.flush = [&](Block& running) { work.collector.flush(running, running.linear, left); };
+  block.flush = [&](Block& running) {
+    work.collector.flush_or_wait(running, running.linear, left);
+  };
   for (Warp& warp : block.warps) warp.plain_atomics = work.plain_atomics;
   const auto start = std::chrono::steady_clock::now();
   bool alone = static_cast<bool>(call_others);

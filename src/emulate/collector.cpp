@@ -5,7 +5,10 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::size_t max_words = 1 << 19;  // a worker keeps so many before it waits for its turn
+// A worker keeps so many before it waits for its turn: from blocks that have ended, and from one
+// that has not.
+constexpr std::size_t max_words = 1 << 19;
+constexpr std::size_t max_words_of_block = 1 << 22;
 
 void add_statistics(KernelStatistics& sum, const Block& block) {
   for (const Warp& warp : block.warps) {
@@ -48,6 +51,16 @@ void Collector::flush(Block& block, std::uint32_t number, Leavings& before) {
   collect(before);
   pass_on({block.trace.data(), block.trace_used}, number, false);
   block.trace_used = 0;
+}
+
+void Collector::flush_or_wait(Block& block, std::uint32_t number, Leavings& before) {
+  const std::uint32_t first = before.blocks == 0 ? number : before.first;
+  if (block.trace_used > max_words_of_block) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_turn(first) || over(); });
+  }
+  if (over()) block.trace_used = 0;
+  flush(block, number, before);
 }
 
 void Collector::finish(Block& block, std::uint32_t number, Leavings& before) {

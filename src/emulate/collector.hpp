@@ -47,6 +47,9 @@ class Collector {
   // Trace words of a block that is still running: passed on at once when it is its turn, or that of
   // the blocks that the same worker has ended before it.
   void flush(Block& block, std::uint32_t number, Leavings& before);
+  // The same by a worker that may wait for its turn, which it does once it has many words: a block
+  // that does not end would fill all memory.
+  void flush_or_wait(Block& block, std::uint32_t number, Leavings& before);
 
   // A block has ended. `before`: what the worker's blocks just before it left.
   void finish(Block& block, std::uint32_t number, Leavings& before);

@@ -324,6 +324,8 @@ class Block {
 
   void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
               std::string detail);
+  // What was reported of the instruction before, until the next report; null: nothing.
+  [[nodiscard]] PendingFinding* reported(const MicroOp* op, FindingKind kind);
   // Whether that was reported of the instruction before; then it is counted. So the words for a
   // finding are made once.
   bool counted(const MicroOp* op, FindingKind kind);
@@ -335,6 +337,10 @@ class Block {
   // addresses.
   void slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKind kind,
                    std::uint32_t bytes, AccessMode mode);
+  // Takes lanes out of the mask whose mistake was reported of this instruction before, and counts
+  // them. It leaves some of them to slow_access, which is right for all and takes longer.
+  void count_repeated(const Warp& warp, const MicroOp* op, Access& access, AddressKind kind,
+                      std::uint32_t bytes, AccessMode mode);
   void check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
                   AccessMode mode);
   // A load or an atomic finds bytes that were not written before.

@@ -79,11 +79,16 @@ std::optional<std::uint16_t> misplaced_access(const AccessRuns& runs, const Exte
 }
 
 RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
-  RowLimits limits{effort.row_operations, std::nullopt};
+  RowLimits limits;
+  limits.all = effort.row_operations;
   constexpr std::uint64_t least = 256;  // operations that get some way into a kernel
   const std::uint64_t rows = kernel.grid.count() * kernel.block.y * kernel.block.z;
-  if (effort.beginning)
+  if (effort.beginning) {
     limits.a_row = std::max(least, effort.row_operations / std::max<std::uint64_t>(rows, 1));
+  } else {
+    limits.max_of_row = effort.max_of_row;
+    limits.max_words_of_row = 4 * effort.max_of_row;
+  }
   // The end of a basic block counts as an operation, too, and need not be an instruction.
   if (effort.instruction_limit < limits.max_of_path / 2)
     limits.max_of_path = 2 * effort.instruction_limit;
@@ -220,6 +225,11 @@ Error no_closed_form(const ptx::Module& module, const std::string& kernel, const
   if (symbolic.calls_functions)
     return {ErrorKind::invalid_input,
             fmt::format("kernel '{}' calls functions; {}", kernel, way_out)};
+  if (symbolic.form.too_long)
+    return {ErrorKind::invalid_input,
+            fmt::format("kernel '{}': its threads execute too much to be followed one by one, and "
+                        "it has no closed form; {}",
+                        kernel, way_out)};
   if (const Access* open = open_access(symbolic, kind); open != nullptr)
     return {ErrorKind::invalid_input,
             fmt::format("{}: it depends on loaded data and has no closed form; {}",
@@ -244,8 +254,10 @@ void keep_closed(const ptx::Module& module, Symbolic& symbolic, const std::strin
   for (std::size_t a = 0; a < symbolic.form.closed.size(); ++a) {
     if (symbolic.form.closed[a]) continue;
     ++collected.left_out;
-    collected.notes.push_back(fmt::format("left out, depends on loaded data: {}",
-                                          named(module, symbolic.form.runs.accesses[a])));
+    collected.notes.push_back(fmt::format(
+        "left out, {}: {}",
+        symbolic.form.too_long ? "executed too often to be followed" : "depends on loaded data",
+        named(module, symbolic.form.runs.accesses[a])));
   }
   if (!reason.empty()) collected.notes.push_back("the emulator: " + reason);
   keep(symbolic.form.runs, symbolic.form.closed);
@@ -300,9 +312,13 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
     accesses[a].source =
         force != Force::emulated && closed[a] ? Source::symbolic : Source::emulated;
   std::sort(candidates.begin(), candidates.end());
-  if (force != Force::emulated && enough_closed)
+  // The emulator finds out whether threads end that closed forms were too long for.
+  const bool may_hang = force == Force::automatic && symbolic.form.too_long;
+  if (force != Force::emulated && enough_closed && !may_hang)
     effort.trace_words = std::min(effort.trace_words, max_words_beside);
   auto attempt = emulate_runs(module, launch, candidates, accesses, threads, effort, progress);
+  if (!attempt && may_hang && attempt.error().kind == ErrorKind::check_failed)
+    return tl::unexpected(attempt.error());
   if (attempt)
     collected.findings = std::move(attempt->findings);
   else if (symbolic.misplaced)

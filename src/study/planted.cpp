@@ -48,6 +48,7 @@ class PlantedLane : public Lane {
     return times;
   }
 
+  bool computes_times() const override { return true; }
   Result<Outputs> outputs() override {
     const bool wrong = demand_->wrong_under_load && state_->looping != nullptr;
     return Outputs{digest_ ^ (wrong ? 1U : 0U), true, {}};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 
 namespace demarc::study {
@@ -115,11 +116,15 @@ Result<void> take_samples(Lane& lane, const StoppingRule& rule, std::vector<doub
                           std::vector<double>& runs) {
   const auto start = VisitClock::now();
   std::vector<double> visit;
+  const auto seconds = [&] {
+    if (!lane.computes_times()) return seconds_since(start);
+    return std::accumulate(visit.begin(), visit.end(), 0.0) / 1e9;
+  };
   while (true) {
     const std::size_t wanted = visit.size() < rule.least
                                    ? rule.least - visit.size()
                                    : std::min<std::size_t>(rule.least, rule.most - visit.size());
-    const double left = rule.longest_seconds - seconds_since(start);
+    const double left = rule.longest_seconds - seconds();
     if (wanted == 0 || (left <= 0 && !visit.empty())) break;
     DEMARC_TRY(const auto batch,
                lane.sample(static_cast<std::uint32_t>(wanted), std::max(left, 0.001)));

@@ -1,6 +1,7 @@
 // Blocks on several threads: how many a thread takes at once, and that what they leave is collected
 // in their order, while no thread waits for that at every block.
 #include <algorithm>
+#include <thread>
 
 #include "block_loops.hpp"
 #include "collector.hpp"
@@ -75,6 +76,40 @@ TEST_F(Collected, blocks_that_end_before_the_ones_ahead_of_them_do_not_wait_and_
   EXPECT_EQ(traced(), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(instructions(), 50U);
   EXPECT_FALSE(collector.over());
+}
+
+// A block that does not end would fill all memory before its turn comes.
+TEST_F(Collected, a_worker_with_many_words_of_a_block_waits_for_its_turn) {
+  constexpr std::size_t many = (std::size_t{1} << 22U) + 1;
+  ASSERT_TRUE(recorder.begin_kernel({}));
+  Leavings first;
+  Leavings second;
+  Block other{program, pool};
+  other.trace.assign(many, 1);
+  other.trace_used = many - 1;
+  collector.flush_or_wait(other, 1, second);
+  EXPECT_EQ(other.trace_used, many - 1) << "few enough to go on";
+  other.trace_used = many;
+  std::thread worker([&] { collector.flush_or_wait(other, 1, second); });
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  end(0, first);
+  worker.join();
+  EXPECT_EQ(other.trace_used, 0U);
+  ASSERT_EQ(recorder.kernels()[0].blocks.size(), 2U);
+  EXPECT_EQ(recorder.kernels()[0].blocks[1].words.size(), many);
+}
+
+TEST_F(Collected, words_of_blocks_behind_one_that_hangs_are_dropped) {
+  ASSERT_TRUE(recorder.begin_kernel({}));
+  Leavings first;
+  Leavings second;
+  hangs = 0;
+  end(0, first);
+  block.trace.assign(5, 1);
+  block.trace_used = 5;
+  collector.flush_or_wait(block, 2, second);
+  EXPECT_EQ(block.trace_used, 0U);
+  EXPECT_EQ(recorder.kernels()[0].blocks.size(), 1U);
 }
 
 TEST_F(Collected, words_of_a_block_that_runs_go_on_once_the_blocks_before_it_have_ended) {

@@ -29,6 +29,7 @@ struct Script {
   std::vector<std::string> rested;                  // idle parts
   Result<void> rest;                                // what they answer
   std::vector<std::vector<PlannedVisit>> prepared;  // the visits of each preparation
+  bool computes_times = false;
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -78,6 +79,7 @@ class ScriptedLane : public Lane {
   }
   Result<void> visit_begins() override { return say("begins"); }
   Result<void> visit_ended() override { return say("ended"); }
+  bool computes_times() const override { return script_.computes_times; }
   std::string remark() const override {
     const auto own = script_.remarks.find(name_);
     return own == script_.remarks.end() ? "" : own->second;

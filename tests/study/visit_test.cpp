@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "demarc/base/json.hpp"
 #include "demarc/study/study.hpp"
 #include "scripted_executor.hpp"
@@ -61,6 +64,38 @@ TEST(Visit, the_aggressor_runs_in_every_other_part_while_times_are_taken_and_out
                           "mask/2 ended a", "mask/0 outputs v", "mask/2 stop a", "mask/1 stop a"));
   EXPECT_EQ(result->cells[1].aggressor_rate, 4.0);
   EXPECT_THAT(script.log, Contains("mask/2 finish"));
+}
+
+// 30 samples are asked for, ten at a time, and a visit may take two seconds.
+TEST(Visit, times_that_a_lane_computes_are_what_a_visit_takes) {
+  Plan plan = plan_of("mask");
+  plan.rule = {0, 10, 30, 0, 2};
+  const auto samples = [&](double seconds) {
+    Script script;
+    script.computes_times = true;
+    script.time = [seconds, late = false](const Workload&, const Workload*) mutable {
+      late = !late;
+      return seconds * (late ? 1.1e9 : 0.9e9);
+    };
+    return study(script, plan)->cells[0].samples_ns.size();
+  };
+  EXPECT_EQ(samples(0.05), 30U);
+  EXPECT_EQ(samples(0.15), 20U);
+  EXPECT_EQ(samples(0.25), 10U);
+}
+
+TEST(Visit, computed_times_do_not_depend_on_how_long_they_take_to_compute) {
+  Plan plan = plan_of("mask");
+  plan.rule = {0, 1, 3, 0, 1e-6};
+  Script script;
+  script.computes_times = true;
+  script.time = [ns = 1.0](const Workload&, const Workload*) mutable {
+    std::this_thread::sleep_for(std::chrono::microseconds(10));
+    return ns *= 2;
+  };
+  const auto result = study(script, plan);
+  ASSERT_TRUE(result);
+  for (const Cell& cell : result->cells) EXPECT_EQ(cell.samples_ns.size(), 3U);
 }
 
 TEST(Visit, an_idle_neighbour_runs_nothing) {

@@ -82,8 +82,14 @@ struct Analysis {
 // more work, this is an error (missing_capability) that says so.
 struct Effort {
   std::uint64_t row_operations = 2'000'000'000;  // a thousand for each of two million rows
+  // Operations of one row of threads, and a fourth of the words that it may keep. A row that takes
+  // more is too long for closed forms: most likely its loop does not end.
+  std::uint64_t max_of_row = std::uint64_t{1} << 23U;
   bool beginning = false;
   std::uint64_t trace_words = ~std::uint64_t{0};  // of 8 bytes, from all kernels up to this one
+  // Runs of a block that are kept while it is not known whether the block ends. If it makes more
+  // and ends, the launch is emulated again.
+  std::uint64_t max_runs_of_block = std::uint64_t{1} << 22U;
   std::uint64_t emulated_buffer_bytes = ~std::uint64_t{0};  // bytes of the launch
   // Options::instruction_limit. If threads that are followed execute more, closed forms are given
   // up, and the emulator names the place.

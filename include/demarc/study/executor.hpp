@@ -60,6 +60,10 @@ class Lane {
   // or if the lane cannot tell.
   [[nodiscard]] virtual std::vector<double> last_runs() const { return {}; }
 
+  // Whether the times are computed. They then add up to StoppingRule::longest_seconds themselves,
+  // because a clock would make the answer depend on the machine that computes them.
+  [[nodiscard]] virtual bool computes_times() const { return false; }
+
   // Runs the workload once from fresh inputs and checks what it computed.
   [[nodiscard]] virtual Result<Outputs> outputs() = 0;
 

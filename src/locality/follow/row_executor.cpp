@@ -75,7 +75,8 @@ bool RowExecutor::follow_row() {
     runs_.runs.resize(first_run);
     trips_.resize(first_trip);
     arithmetic_.clear();
-    row_left_ = limits_.a_row.value_or(left_ + 1);
+    row_left_ = limits_.a_row.value_or(limits_.max_of_row);
+    words_left_ = limits_.max_words_of_row;
     row_thread_ = block_.x * (tid_.y + block_.y * tid_.z);
     Path start;
     start.row = {0, block_.x};
@@ -123,7 +124,8 @@ bool RowExecutor::follow(Path& path) {
 }
 
 bool RowExecutor::may_go_on(Path& path) {
-  if (left_ == 0 || row_left_ == 0 || path.operations == limits_.max_of_path) return false;
+  if (left_ == 0 || row_left_ == 0 || path.operations == limits_.max_of_path || words_left_ == 0)
+    return false;
   ++path.operations;
   --left_;
   --row_left_;
@@ -132,6 +134,7 @@ bool RowExecutor::may_go_on(Path& path) {
 
 bool RowExecutor::ended_early() {
   cut_ = limits_.a_row.has_value();
+  too_long_ = !cut_ && left_ != 0;
   return cut_;
 }
 
@@ -218,8 +221,9 @@ void RowExecutor::perform(const SliceOperation& operation, Path& path) {
     return operation.sources[i].kind == Source3::Kind::none ? Linear{}
                                                             : value_of(operation.sources[i], path);
   };
-  path.values[operation.target] =
-      arithmetic_.evaluate(operation.shape, source(0), source(1), source(2), path.row);
+  Value& target = path.values[operation.target];
+  target = arithmetic_.evaluate(operation.shape, source(0), source(1), source(2), path.row);
+  if (is<Lanes>(target)) keep_words(block_.x);
 }
 
 Value RowExecutor::value_of(const Source3& source, const Path& path) {
@@ -314,6 +318,7 @@ void RowExecutor::add_runs(Run run, const Value& address, std::uint64_t offset, 
     run.count = end - x;
     if (run.count == 1) run.stride = 0;
     runs_.runs.push_back(run);
+    keep_words(sizeof run / sizeof(std::uint64_t));
     if (depth_ > 0) {
       const std::vector<std::uint32_t>& loops = slice_.loops_of_access[run.access];
       for (std::size_t level = 0; level < depth_; ++level)
@@ -325,7 +330,7 @@ void RowExecutor::add_runs(Run run, const Value& address, std::uint64_t offset, 
 
 ClosedForm RowExecutor::finish() {
   std::erase_if(runs_.runs, [this](const Run& run) { return !closed_[run.access]; });
-  return {std::move(runs_), std::move(closed_), cut_};
+  return {std::move(runs_), std::move(closed_), too_long_, cut_, limits_.all - left_};
 }
 
 ClosedForm RowExecutor::finish_cut() {

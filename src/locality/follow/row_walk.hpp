@@ -2,6 +2,7 @@
 // are followed once for all their trips (row_loops.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -55,6 +56,8 @@ class RowExecutor {
   // To the end of the kernel; parts of the row that go elsewhere become paths of their own.
   bool follow(Path& path);
   bool may_go_on(Path& path);
+  // Words that are kept to the end of the row.
+  void keep_words(std::uint64_t words) { words_left_ -= std::min(words, words_left_); }
   // True: what there is of the row counts.
   bool ended_early();
   // From block `from` to path.block: a loop entered anew starts at 0, one whose header comes round
@@ -94,6 +97,8 @@ class RowExecutor {
   RowLimits limits_;
   std::uint64_t left_;
   std::uint64_t row_left_ = 0;
+  std::uint64_t words_left_ = 0;
+  bool too_long_ = false;
   bool cut_ = false;
   RowArithmetic arithmetic_;
   std::vector<bool> closed_;

@@ -331,6 +331,7 @@ class SimLane final : public Lane {
   Result<std::vector<double>> sample(std::uint32_t count, double) override {
     return state_->study->take(state_->key, state_->mode, count);
   }
+  bool computes_times() const override { return true; }
   Result<Outputs> outputs() override { return loaded_->outputs; }
   Result<void> start() override {
     state_->key.aggressor = spec_;

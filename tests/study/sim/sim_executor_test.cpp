@@ -48,6 +48,15 @@ TEST(SimExecutor, colours_hold_a_memory_bound_victim_that_divided_sms_do_not) {
   EXPECT_FALSE(result.device.measured);
 }
 
+// The first batch waits until its cell is simulated, for more than the millisecond that a visit may
+// take. The launches themselves are shorter.
+TEST(SimExecutor, samples_are_the_same_however_long_their_simulation_takes) {
+  Plan plan = small_plan("mask", "va");
+  plan.rule = {0, 1, 4, 0, 0.001};
+  const StudyResult result = run(plan, 1);
+  for (const Cell& cell : result.cells) EXPECT_EQ(cell.samples_ns.size(), 4U);
+}
+
 TEST(SimExecutor, progress_of_a_study_grows_from_the_preparation_to_its_end) {
   const auto executor = make_sim_executor({}).value();
   std::vector<double> seen;
