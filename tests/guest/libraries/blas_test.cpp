@@ -114,6 +114,31 @@ TEST_F(BlasLibrary, keeps_what_a_handle_is_set_to) {
   EXPECT_EQ(call("cublasGetVersion_v2", handle, nullptr), blas_invalid_value);
 }
 
+TEST(BlasVersion, is_that_of_a_library_that_the_program_opened) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto folder = test::fresh_folder("cublas");
+        const auto theirs = folder / "libcublas.so.12";
+        std::filesystem::copy_file(test::build_dir() / "libdemarc_fake_compilers.so", theirs);
+        void* const blas = library("libdemarc_blas.so");
+        auto* const get = symbol<BlasCode(BlasHandle, int*)>(blas, "cublasGetVersion_v2");
+        int version = 0;
+        DEMAND(get(nullptr, &version) == blas_success && version == 130000);
+        DEMAND(::dlopen(theirs.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+        DEMAND(get(nullptr, &version) == blas_success && version == 120405);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(BlasVersion, is_that_of_the_library_that_the_program_is_linked_with) {
+  const auto said = test::run_program(
+      {"/usr/bin/env", "LD_PRELOAD=" + (test::build_dir() / "libdemarc_blas.so").string(),
+       (test::build_dir() / "demarc_compilers_subject").string(), "version"});
+  EXPECT_EQ(said.out, "version 120405\n") << said.err;
+}
+
 TEST_F(BlasLibrary, knows_its_handles) {
   std::uint64_t other[8] = {};
   const BlasHandle foreign = other;
@@ -144,6 +169,8 @@ TEST_F(BlasLibrary, knows_its_handles) {
 
 TEST_F(BlasLibrary, refuses_functions_that_no_header_names) {
   auto* const find = symbol<void*(const char*)>(blas, "demarc_blas_function");
+  EXPECT_EQ(find("cublasSgemm_v2"), ::dlsym(blas, "cublasSgemm_v2"));
+  EXPECT_EQ(find("malloc"), find("cublasLtHiddenMatmul")) << "of another library";
   testing::internal::CaptureStderr();
   EXPECT_EQ(reinterpret_cast<BlasCode (*)()>(find("cublasLtHiddenMatmul"))(), blas_not_supported);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
