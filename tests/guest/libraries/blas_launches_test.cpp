@@ -202,5 +202,20 @@ TEST_F(BlasLaunches, of_vectors_have_a_block_for_256_elements_and_no_more_than_1
   EXPECT_EQ(dot(std::int64_t{1} << 40), 64U) << "as many parts as there is memory for";
 }
 
+// The host cannot read it: another process shows that it does not.
+TEST_F(BlasLaunches, leave_scales_in_memory_of_the_card_to_the_kernel) {
+  EXPECT_EXIT(
+      {
+        DEMAND(call("cublasSetPointerMode_v2", handle, 1) == blas_success);
+        DEMAND(call("cublasSscal_v2", handle, 1, somewhere, somewhere, 1) == blas_success);
+        DEMAND(call("cublasDgemv_v2", handle, 0, 1, 1, somewhere, somewhere, 1, somewhere, 1,
+                    somewhere, somewhere, 1) == blas_success);
+        DEMAND(call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, somewhere, somewhere, 1, somewhere, 1,
+                    somewhere, somewhere, 1) == blas_success);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace demarc::cuda

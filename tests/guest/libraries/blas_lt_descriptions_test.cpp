@@ -10,6 +10,37 @@ using testing::HasSubstr;
 
 class BlasLtDescriptions : public BlasLt {};
 
+// A program that asks for them goes on: another process shows it.
+TEST_F(BlasLtDescriptions, have_no_other_attributes_and_are_none_at_null) {
+  EXPECT_EXIT(
+      {
+        void* const none = nullptr;
+        std::uint64_t value = 0;
+        std::size_t written = 0;
+        for (const int number : {-1, 9, 99}) {
+          DEMAND(set(number, 0) == blas_not_supported);
+          DEMAND(call("cublasLtMatmulDescGetAttribute", product, number, &value, std::size_t{4},
+                      &written) == blas_not_supported);
+        }
+        for (const std::string kind :
+             {"cublasLtMatmulDesc", "cublasLtMatrixLayout", "cublasLtMatmulPreference"}) {
+          const auto is_refused = [](BlasCode code) { DEMAND(code == blas_invalid_value); };
+          is_refused(call((kind + "SetAttribute").c_str(), none, 0, &value, std::size_t{4}));
+          is_refused(call((kind + "SetAttribute").c_str(), product, 0, none, std::size_t{4}));
+          is_refused(
+              call((kind + "GetAttribute").c_str(), none, 0, &value, std::size_t{4}, &written));
+          is_refused(
+              call((kind + "GetAttribute").c_str(), product, 0, none, std::size_t{4}, &written));
+          is_refused(call((kind + "Destroy").c_str(), none));
+        }
+        DEMAND(call("cublasLtMatmulDescCreate", none, 68, 0) == blas_invalid_value);
+        DEMAND(call("cublasLtMatmulPreferenceInit_internal", none, std::size_t{64}) ==
+               blas_invalid_value);
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "SetAttribute was refused, because it knows no attribute 99");
+}
+
 TEST_F(BlasLtDescriptions, keep_attributes_and_refuse_those_that_are_not_followed) {
   EXPECT_EQ(set(epilogue_attribute, 36U), blas_success);
   std::uint32_t value = 0;

@@ -42,6 +42,44 @@ bool stays_nvidias(const std::string& name) {
 
 class BlasLibrary : public Blas {};
 
+// A program that has none goes on: another process shows it.
+TEST_F(BlasLibrary, refuses_null_for_handles_numbers_and_places) {
+  EXPECT_EXIT(
+      {
+        const BlasHandle none = nullptr;
+        const float one = 1;
+        float sum = 0;
+        int value = 0;
+        const auto is = [](BlasCode wanted, std::initializer_list<BlasCode> codes) {
+          for (const BlasCode code : codes) DEMAND(code == wanted);
+        };
+        is(blas_not_initialized,
+           {call("cublasDestroy_v2", none), call("cublasLtDestroy", none),
+            call("cublasSetStream_v2", none, nullptr), call("cublasSetPointerMode_v2", none, 0),
+            call("cublasSetAtomicsMode", none, 0), call("cublasSetMathMode", none, 0),
+            call("cublasSetSmCountTarget", none, 0), call("cublasGetMathMode", none, &value),
+            call("cublasGetStream_v2", none, &value),
+            call("cublasSgemm_v2", none, 0, 0, 1, 1, 1, &one, &one, 1, &one, 1, &one, &one, 1),
+            call("cublasSgemmEx", none, 0, 0, 1, 1, 1, &one, &one, 0, 1, &one, 0, 1, &one, &one, 0,
+                 1),
+            call("cublasSgemv_v2", none, 0, 1, 1, &one, &one, 1, &one, 1, &one, &one, 1),
+            call("cublasSscal_v2", none, 1, &one, &one, 1),
+            call("cublasScopy_v2", none, 1, &one, 1, &one, 1),
+            call("cublasSnrm2_v2", none, 1, &one, 1, &one)});
+        is(blas_invalid_value,
+           {call("cublasCreate_v2", none), call("cublasLtCreate", none),
+            call("cublasGetVersion_v2", none, nullptr), call("cublasGetStream_v2", handle, nullptr),
+            call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, nullptr, &one, 1, &one, 1, &one, &sum, 1),
+            call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, &one, &one, 1, &one, 1, nullptr, &sum, 1),
+            call("cublasSgemv_v2", handle, 0, 1, 1, nullptr, &one, 1, &one, 1, &one, &sum, 1),
+            call("cublasSgemv_v2", handle, 0, 1, 1, &one, &one, 1, &one, 1, nullptr, &sum, 1),
+            call("cublasSscal_v2", handle, 1, nullptr, &sum, 1),
+            call("cublasSnrm2_v2", handle, 1, &one, 1, nullptr)});
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(BlasLibrary, has_every_public_function_that_takes_a_handle) {
   const auto names = public_names();
   ASSERT_GT(names.size(), 500U);
