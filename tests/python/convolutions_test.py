@@ -20,6 +20,10 @@ class Array(numpy.ndarray):
     def transpose(self, first, second):
         return self.swapaxes(first, second)
 
+    def reshape(self, *shape):  # NumPy takes any negative size for -1
+        assert min(numpy.ravel(shape[0] if len(shape) == 1 else shape)) >= -1
+        return super().reshape(*shape)
+
     def unsqueeze(self, dim):
         return numpy.expand_dims(self, dim).view(Array)
 

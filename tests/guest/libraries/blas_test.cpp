@@ -145,6 +145,10 @@ TEST_F(BlasLibrary, keeps_what_a_handle_is_set_to) {
     EXPECT_EQ(call(setting.get, none, &value), blas_not_initialized) << setting.get;
   }
   EXPECT_EQ(call("cublasSetMathMode", handle, -1), blas_not_supported);
+  for (const char* set : {"cublasSetPointerMode_v2", "cublasSetAtomicsMode", "cublasSetMathMode",
+                          "cublasSetSmCountTarget"}) {
+    EXPECT_EQ(call(set, handle, 0), blas_success) << set;
+  }
   EXPECT_EQ(call("cublasSetWorkspace_v2", handle, nullptr, std::size_t{0}), blas_success);
   int version = 0;
   EXPECT_EQ(call("cublasGetVersion_v2", handle, &version), blas_success);
@@ -325,18 +329,49 @@ TEST_F(BlasLibrary, finds_what_is_wrong_with_sizes_and_operations) {
             blas_invalid_value);
 }
 
+// None, and a library that is no driver.
 TEST(BlasWithoutDriver, makes_no_handle) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const std::string& path : {std::string("/nowhere/libcuda.so.1"),
+                                  (test::build_dir() / "libdemarc_fake_compilers.so").string()}) {
+    EXPECT_EXIT(
+        {
+          ::setenv("DEMARC_LIBCUDA", path.c_str(), 1);
+          void* const blas = library("libdemarc_blas.so");
+          BlasHandle handle = nullptr;
+          DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) ==
+                 blas_not_initialized);
+          DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasLtCreate")(&handle) ==
+                 blas_not_initialized);
+          DEMAND(handle == nullptr);
+          std::_Exit(0);
+        },
+        testing::ExitedWithCode(0), "")
+        << path;
+  }
+}
+
+// The stand-in has no cuCtxGetId and no cuThreadExchangeStreamCaptureMode.
+TEST(BlasWithOlderDriver, computes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        ::setenv("DEMARC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+        ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
+        test::configure(fake::small_gpu());
         void* const blas = library("libdemarc_blas.so");
         BlasHandle handle = nullptr;
-        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) ==
-               blas_not_initialized);
-        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasLtCreate")(&handle) ==
-               blas_not_initialized);
-        DEMAND(handle == nullptr);
+        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) == blas_success);
+        unsigned long long at = 0;
+        DEMAND(test::fake_symbol<int(unsigned long long*, std::size_t)>("cuMemAlloc_v2")(&at, 4) ==
+               0);
+        const float three = 3;
+        DEMAND(test::fake_symbol<int(unsigned long long, const void*, std::size_t)>(
+                   "cuMemcpyHtoD_v2")(at, &three, 4) == 0);
+        float sum = 0;
+        using Dot =
+            BlasCode(BlasHandle, int, unsigned long long, int, unsigned long long, int, float*);
+        DEMAND(symbol<Dot>(blas, "cublasSdot_v2")(handle, 1, at, 1, at, 1, &sum) == blas_success);
+        DEMAND(sum == 9);
         std::_Exit(0);
       },
       testing::ExitedWithCode(0), "");
