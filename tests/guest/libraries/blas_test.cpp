@@ -329,7 +329,7 @@ TEST_F(BlasLibrary, finds_what_is_wrong_with_sizes_and_operations) {
             blas_invalid_value);
 }
 
-// None, and a library that is no driver.
+// None, and a library that is not a driver.
 TEST(BlasWithoutDriver, makes_no_handle) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const std::string& path : {std::string("/nowhere/libcuda.so.1"),
