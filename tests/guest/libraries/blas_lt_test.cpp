@@ -133,6 +133,18 @@ TEST_F(BlasLt, reads_its_scales_from_the_card_where_the_description_says_so) {
   EXPECT_EQ(number_of(from_card(out, 2).data(), type_f16), 2 * 9 + 2 * 5);
 }
 
+TEST_F(BlasLt, needs_d_always_and_c_where_there_is_a_beta) {
+  describe(type_f16, type_f16, 1, 1, 1);
+  const auto three = on_card(as_type({3}, type_f16));
+  const auto out = on_card(as_type({std::nan("")}, type_f16));
+  for (const float beta : {1.0F, 2.0F, -1.0F}) {
+    EXPECT_EQ(matmul(three, three, 0, out, nullptr, beta), blas_invalid_value);
+  }
+  EXPECT_EQ(matmul(three, three, three, 0), blas_invalid_value);
+  EXPECT_EQ(matmul(three, three, 0, out), blas_success);
+  EXPECT_EQ(number_of(from_card(out, 2).data(), type_f16), 9);
+}
+
 TEST_F(BlasLt, has_no_bias_of_more_than_4294967295_bytes) {
   LtAnswer answer;
   const auto with_rows = [&](std::uint64_t rows, int bias) {
