@@ -148,6 +148,12 @@ class Tables(unittest.TestCase):
         for shape, stride, count in (((2, 3), (8, 2), 13), ((), (), 1), ((0, 4), (4, 1), 0), ((3,), (1,), 3)):
             self.assertEqual(ran(f"t = torch.Tensor([], {shape}, {stride}, torch.float32, 'cuda')\nprint(_operators._span(t).shape, _operators._span(t).stride())"), f"({count},) (1,)")
 
+    def test_the_text_of_a_refusal_names_the_operator(self):
+        self.assertEqual(ran("import types\nfrom demarc.torch import _eager\n"
+                             "print(_eager._text(types.SimpleNamespace(f_locals={'self': torch.ops.aten.scale.Tensor})))\n"
+                             "made(('self',), None)\noperator = torch._Library.registered['made', 'CUDA']\n"
+                             "print(_eager._text(types.SimpleNamespace(f_locals={'self': operator})))"), "aten.scale.Tensor\naten.made.default")
+
     def test_views_are_kept(self):
         self.assertEqual(ran("known = torch._C._dispatch_get_registrations_for_dispatch_key('CUDA')\n"
                              "torch._C._dispatch_get_registrations_for_dispatch_key = lambda key: known + ['aten::' + n for n in ('as_strided', "
