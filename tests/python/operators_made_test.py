@@ -170,8 +170,9 @@ class Tables(unittest.TestCase):
 
     def test_a_dynamo_without_the_error_of_too_many_kinds_is_refused(self):
         ended = subprocess.run([sys.executable, "-c", "import torch._dynamo.exc\ndel torch._dynamo.exc.FailOnRecompileLimitHit\nimport demarc.torch\n"
-                                "demarc.torch.enable()"], env=environment(**LEASE), capture_output=True, text=True)
-        self.assertIn("PyTorch 2.11.0 has no torch._dynamo.exc.FailOnRecompileLimitHit", ended.stderr)
+                                "try: demarc.torch.enable()\nexcept demarc.Error as error: print(error.code, error)"], env=environment(**LEASE),
+                               capture_output=True, text=True)
+        self.assertIn("2 PyTorch 2.11.0 has no torch._dynamo.exc.FailOnRecompileLimitHit", ended.stdout, ended.stderr)
 
     def test_the_nearest_blocks(self):
         d = "from demarc.torch._choices import _distance as d\nb = lambda m, n, k=64: dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, num_stages=2)\n"
