@@ -168,6 +168,14 @@ class Tables(unittest.TestCase):
                              "torch.library.Library.registered['lstm.input', 'CompositeImplicitAutograd']('keys', host, a=1)"),
                          "{'CUDA'} {'CPU'}\n{'a': 1}")
 
+    def test_operators_get_the_keys_of_their_call_and_inductor_tells_of_no_choices(self):
+        self.assertEqual(ran("keep, given = torch.library.Library.impl, {}\ndef impl(self, name, function, key, with_keyset=False):\n"
+                             "    given[name] = with_keyset\n    keep(self, name, function, key)\ntorch.library.Library.impl = impl\n"
+                             "_operators._library.clear(); _operators.install()\nprint([name for name in given if not given[name]])\n"
+                             "how, options = torch.compile, []\ndef compile(function, **named):\n    options.append(named['options'])\n"
+                             "    return how(function, **named)\ntorch.compile = compile\nmade(('self',), lambda a, n: x)(x)\nprint(options)"),
+                         "['_fused_sdp_choice']\n[{'autotune_num_choices_displayed': 0}]")
+
     def test_a_dynamo_without_the_error_of_too_many_kinds_is_refused(self):
         ended = subprocess.run([sys.executable, "-c", "import torch._dynamo.exc\ndel torch._dynamo.exc.FailOnRecompileLimitHit\nimport demarc.torch\n"
                                 "try: demarc.torch.enable()\nexcept demarc.Error as error: print(error.code, error)"], env=environment(**LEASE),
