@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace {
@@ -20,6 +21,11 @@ WatchedDriver& watched() {
 std::map<const void*, std::string>& names() {
   static std::map<const void*, std::string> of_functions;
   return of_functions;
+}
+
+std::set<const void*>& modules() {
+  static std::set<const void*> loaded;
+  return loaded;
 }
 
 int failure(const char* name) {
@@ -98,11 +104,15 @@ WATCHED int cuModuleLoadData(void** module, const void* image) {
     return code;
   }
   ++watched().modules;
-  return real<int(void**, const void*)>("cuModuleLoadData")(module, image);
+  const int code = real<int(void**, const void*)>("cuModuleLoadData")(module, image);
+  modules().insert(*module);
+  return code;
 }
 
 WATCHED int cuModuleGetFunction(void** function, void* module, const char* name) {
+  constexpr int invalid_handle = 400;
   if (const int code = failure("cuModuleGetFunction")) return code;
+  if (!modules().contains(module)) return invalid_handle;
   watched().kernels.emplace_back(name);
   const int code =
       real<int(void**, void*, const char*)>("cuModuleGetFunction")(function, module, name);
