@@ -140,6 +140,10 @@ class Tables(unittest.TestCase):
         self.assertEqual(ran("o = torch.OpOverload('aten.made.default', ('self', 'noise!'), print)\no._schema.returns[0].alias_info = None\n"
                              "o.compute = lambda a, n: host\nf = _operators.Operator(o, None)\nprint(f('keys', x, p) is host)"), "True")
 
+    def test_an_error_of_the_card_is_not_hidden_once_a_way_is_found(self):
+        self.assertEqual(ran("f = made(('self',), lambda a, n: x, way=['right', torch.OutOfMemoryError('full')])\nf(x)\n"
+                             "try: print(f(x))\nexcept torch.OutOfMemoryError as error: print('raised', error)"), "raised full")
+
     def test_without_room_on_the_card_a_copy_is_kept_on_the_host(self):
         self.assertEqual(ran("def clone(self): raise torch.OutOfMemoryError('full')\ntorch.Tensor.clone = clone\n"
                              "print(_operators._kept(x).device)"), "cpu")
@@ -167,6 +171,14 @@ class Tables(unittest.TestCase):
                              "torch.ops.aten.lstm.input.own = lambda *a, **n: print(n)\n"
                              "torch.library.Library.registered['lstm.input', 'CompositeImplicitAutograd']('keys', host, a=1)"),
                          "{'CUDA'} {'CPU'}\n{'a': 1}")
+
+    def test_no_operator_is_registered_twice(self):
+        self.assertEqual(ran("known = torch._C._dispatch_get_registrations_for_dispatch_key('CUDA')\n"
+                             "torch._C._dispatch_get_registrations_for_dispatch_key = lambda key: [*known, 'aten::_fused_sdp_choice', 'aten::copy_']\n"
+                             "torch.ops.aten._fused_sdp_choice = torch.ops.aten.copy_\n"
+                             "keep, given = torch.library.Library.impl, []\ndef impl(self, name, *rest, **named):\n"
+                             "    given.append(name)\n    keep(self, name, *rest, **named)\ntorch.library.Library.impl = impl\n"
+                             "_operators._library.clear(); _operators.install()\nprint(len(given) - len(set(given)))"), "0")
 
     def test_operators_get_the_keys_of_their_call_and_inductor_tells_of_no_choices(self):
         self.assertEqual(ran("keep, given = torch.library.Library.impl, {}\ndef impl(self, name, function, key, with_keyset=False):\n"

@@ -214,7 +214,8 @@ class Driver(unittest.TestCase):
         self.assertEqual(ran(code + "print(aten.copy_.default(a, b) is a, torch.said)"), "True ['copy_']\n")
         self.assertEqual(ran(code + "torch.Tensor.copy_ = lambda s, o, b=None: print(b)\naten.copy_.default(a, b)\naten.copy_.default(a, b, True)"),
                          "False\nTrue\n")
-        self.assertIn("compile", ran(code + "b.is_conj = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)"))
+        for conjugate in "ab":
+            self.assertIn("compile", ran(code + f"{conjugate}.is_conj = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)"))
         for real in "ab":
             self.assertIn("compile", ran(code + f"{real}.is_complex = lambda: False\naten.copy_.default(a, b)\nprint(torch.said)"))
 
