@@ -20,6 +20,10 @@ class Array(numpy.ndarray):
     def transpose(self, first, second):
         return self.swapaxes(first, second)
 
+    def reshape(self, *shape):  # NumPy takes any negative size for -1
+        assert min(numpy.ravel(shape[0] if len(shape) == 1 else shape)) >= -1
+        return super().reshape(*shape)
+
     def unsqueeze(self, dim):
         return numpy.expand_dims(self, dim).view(Array)
 
@@ -143,6 +147,17 @@ class Convolutions(unittest.TestCase):
                 self.assertEqual((gradient * direct(dx, weight, None, *how)).sum(), (of_x * dx).sum())
                 self.assertEqual((gradient * direct(x, dw, None, *how)).sum(), (of_weight * dw).sum())
             self.check(of_bias, gradient.sum((0, 2, 3)))
+
+    def test_gradients_of_one_dimension_are_those_of_one_row(self):
+        for transposed, stride, groups in itertools.product((False, True), (1, 2), (1, 2)):
+            x, weight = made(2, 4, 7), made(4, 3 if transposed else 4 // groups, 3, seed=2)
+            two = ((1, stride), (0, 1), (1, 2), transposed, (0, 0), groups)
+            gradient = made(*direct(x[:, :, None], weight[:, :, None], None, *two).shape, seed=3)
+            found = _convolution.convolution_backward(gradient[:, :, 0], x, weight, [1], [stride], [1], [2], transposed, [0], groups, (True,) * 3)
+            wanted = _convolution.convolution_backward(gradient, x[:, :, None], weight[:, :, None], [1], *two, (True,) * 3)
+            self.check(found[0], wanted[0][:, :, 0])
+            self.check(found[1], wanted[1][:, :, 0])
+            self.check(found[2], wanted[2])
 
     def test_gradients_that_are_not_wanted_are_none(self):
         x, weight = made(1, 2, 5), made(2, 2, 3, seed=2)

@@ -140,13 +140,23 @@ class Tables(unittest.TestCase):
         self.assertEqual(ran("o = torch.OpOverload('aten.made.default', ('self', 'noise!'), print)\no._schema.returns[0].alias_info = None\n"
                              "o.compute = lambda a, n: host\nf = _operators.Operator(o, None)\nprint(f('keys', x, p) is host)"), "True")
 
+    def test_an_error_of_the_card_is_not_hidden_once_a_way_is_found(self):
+        self.assertEqual(ran("f = made(('self',), lambda a, n: x, way=['right', torch.OutOfMemoryError('full')])\nf(x)\n"
+                             "try: print(f(x))\nexcept torch.OutOfMemoryError as error: print('raised', error)"), "raised full")
+
     def test_without_room_on_the_card_a_copy_is_kept_on_the_host(self):
         self.assertEqual(ran("def clone(self): raise torch.OutOfMemoryError('full')\ntorch.Tensor.clone = clone\n"
                              "print(_operators._kept(x).device)"), "cpu")
 
     def test_the_span_of_a_tensor_reaches_from_its_first_to_its_last_element(self):
         for shape, stride, count in (((2, 3), (8, 2), 13), ((), (), 1), ((0, 4), (4, 1), 0), ((3,), (1,), 3)):
-            self.assertEqual(ran(f"t = torch.Tensor([], {shape}, {stride}, torch.float32, 'cuda')\nprint(_operators._span(t).shape)"), f"({count},)")
+            self.assertEqual(ran(f"t = torch.Tensor([], {shape}, {stride}, torch.float32, 'cuda')\nprint(_operators._span(t).shape, _operators._span(t).stride())"), f"({count},) (1,)")
+
+    def test_the_text_of_a_refusal_names_the_operator(self):
+        self.assertEqual(ran("import types\nfrom demarc.torch import _eager\n"
+                             "print(_eager._text(types.SimpleNamespace(f_locals={'self': torch.ops.aten.scale.Tensor})))\n"
+                             "made(('self',), None)\noperator = torch._Library.registered['made', 'CUDA']\n"
+                             "print(_eager._text(types.SimpleNamespace(f_locals={'self': operator})))"), "aten.scale.Tensor\naten.made.default")
 
     def test_views_are_kept(self):
         self.assertEqual(ran("known = torch._C._dispatch_get_registrations_for_dispatch_key('CUDA')\n"
@@ -162,10 +172,27 @@ class Tables(unittest.TestCase):
                              "torch.library.Library.registered['lstm.input', 'CompositeImplicitAutograd']('keys', host, a=1)"),
                          "{'CUDA'} {'CPU'}\n{'a': 1}")
 
+    def test_no_operator_is_registered_twice(self):
+        self.assertEqual(ran("known = torch._C._dispatch_get_registrations_for_dispatch_key('CUDA')\n"
+                             "torch._C._dispatch_get_registrations_for_dispatch_key = lambda key: [*known, 'aten::_fused_sdp_choice', 'aten::copy_']\n"
+                             "torch.ops.aten._fused_sdp_choice = torch.ops.aten.copy_\n"
+                             "keep, given = torch.library.Library.impl, []\ndef impl(self, name, *rest, **named):\n"
+                             "    given.append(name)\n    keep(self, name, *rest, **named)\ntorch.library.Library.impl = impl\n"
+                             "_operators._library.clear(); _operators.install()\nprint(len(given) - len(set(given)))"), "0")
+
+    def test_operators_get_the_keys_of_their_call_and_inductor_tells_of_no_choices(self):
+        self.assertEqual(ran("keep, given = torch.library.Library.impl, {}\ndef impl(self, name, function, key, with_keyset=False):\n"
+                             "    given[name] = with_keyset\n    keep(self, name, function, key)\ntorch.library.Library.impl = impl\n"
+                             "_operators._library.clear(); _operators.install()\nprint([name for name in given if not given[name]])\n"
+                             "how, options = torch.compile, []\ndef compile(function, **named):\n    options.append(named['options'])\n"
+                             "    return how(function, **named)\ntorch.compile = compile\nmade(('self',), lambda a, n: x)(x)\nprint(options)"),
+                         "['_fused_sdp_choice']\n[{'autotune_num_choices_displayed': 0}]")
+
     def test_a_dynamo_without_the_error_of_too_many_kinds_is_refused(self):
         ended = subprocess.run([sys.executable, "-c", "import torch._dynamo.exc\ndel torch._dynamo.exc.FailOnRecompileLimitHit\nimport demarc.torch\n"
-                                "demarc.torch.enable()"], env=environment(**LEASE), capture_output=True, text=True)
-        self.assertIn("PyTorch 2.11.0 has no torch._dynamo.exc.FailOnRecompileLimitHit", ended.stderr)
+                                "try: demarc.torch.enable()\nexcept demarc.Error as error: print(error.code, error)"], env=environment(**LEASE),
+                               capture_output=True, text=True)
+        self.assertIn("2 PyTorch 2.11.0 has no torch._dynamo.exc.FailOnRecompileLimitHit", ended.stdout, ended.stderr)
 
     def test_the_nearest_blocks(self):
         d = "from demarc.torch._choices import _distance as d\nb = lambda m, n, k=64: dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, num_stages=2)\n"

@@ -212,8 +212,12 @@ class Driver(unittest.TestCase):
                 "torch.view_as_real = lambda t: torch.numbers(*t.data)\n"
                 "a, b = (Complex([1, 2], (2,), (2,), torch.float32, 'cuda') for _ in 'ab')\n")
         self.assertEqual(ran(code + "print(aten.copy_.default(a, b) is a, torch.said)"), "True ['copy_']\n")
-        self.assertIn("compile", ran(code + "b.is_conj = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)"))
-        self.assertIn("compile", ran(code + "b.is_complex = lambda: False\naten.copy_.default(a, b)\nprint(torch.said)"))
+        self.assertEqual(ran(code + "torch.Tensor.copy_ = lambda s, o, b=None: print(b)\naten.copy_.default(a, b)\naten.copy_.default(a, b, True)"),
+                         "False\nTrue\n")
+        for conjugate in "ab":
+            self.assertIn("compile", ran(code + f"{conjugate}.is_conj = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)"))
+        for real in "ab":
+            self.assertIn("compile", ran(code + f"{real}.is_complex = lambda: False\naten.copy_.default(a, b)\nprint(torch.said)"))
 
     def test_a_conjugate_is_not_copied_as_it_lies(self):
         for flag in ("is_conj", "is_neg"):

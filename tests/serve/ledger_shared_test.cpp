@@ -81,6 +81,29 @@ TEST_F(SharedMemory, is_refused_to_those_who_may_not_have_it) {
   EXPECT_EQ(shared().owners.size(), 2U) << "refusals add no owner";
 }
 
+// A process shows that the server goes on.
+TEST_F(SharedMemory, is_nothing_to_a_process_that_has_none) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        int taken = 0;
+        for (const LinearByte first : {at, at + extent_step}) {
+          if (ledger.give(borrower, first)) ++taken;
+          if (ledger.lend(borrower, first, 0, "1e")) ++taken;
+          if (ledger.withdraw(borrower, first, 0)) ++taken;
+          if (ledger.show(borrower, first)) ++taken;
+        }
+        std::_Exit(taken);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Ledgers, without_tenants_have_none) {
+  EXPECT_EQ(Ledger().tenant("a"), nullptr);
+  EXPECT_FALSE(Ledger().busy("a"));
+  EXPECT_EQ(Ledger().open("a").error().message, "there is no tenant 'a'; the tenants are: none");
+}
+
 TEST_F(SharedMemory, stays_until_its_last_owner_leaves_it_in_whatever_order_and_way) {
   for (const bool lender_first : {true, false}) {
     for (const bool first_dies : {true, false}) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 
@@ -60,10 +62,9 @@ CallAnswer IpcCalls::get(const DriverCall& call) {
 }
 
 void IpcCalls::leave(color::LinearByte range) {
-  const auto found = borrowed_.find(range);
-  if (found->second != 0) return;
-  borrowed_.erase(found);
-  lender_.give_back(range);
+  const bool is_open = std::any_of(opened_.begin(), opened_.end(),
+                                   [&](const auto& one) { return one.second.range == range; });
+  if (!is_open) lender_.give_back(range);
 }
 
 // The server is asked each time, because the memory of a handle may have been freed meanwhile.
@@ -82,7 +83,6 @@ CallAnswer IpcCalls::open(const DriverCall& call) {
     return refuse(call, cu_error_invalid_context,
                   "the handle is of this process, which has the memory already");
   }
-  std::uint64_t& open_in_range = borrowed_[range->first];
   if (handle->place >= range->bytes || handle->bytes > range->bytes - handle->place) {
     leave(range->first);
     return refuse(call, cu_error_invalid_handle,
@@ -91,7 +91,6 @@ CallAnswer IpcCalls::open(const DriverCall& call) {
   }
   *address = memory_.add_borrowed({range->first + handle->place, handle->bytes});
   Opened& opened = opened_[*address];
-  if (opened.times == 0) ++open_in_range;
   opened.range = range->first;
   ++opened.times;
   return cu_success;
@@ -110,7 +109,6 @@ CallAnswer IpcCalls::close(const DriverCall& call) {
     memory_.remove_borrowed(address);
     const color::LinearByte range = opened->second.range;
     opened_.erase(opened);
-    --borrowed_.at(range);
     leave(range);
     return cu_success;
   }

@@ -50,8 +50,7 @@ class IpcCalls {
   MemoryCalls& memory_calls_;
   const Lender& lender_;
   const std::function<void(const std::string& line)>& tell_;
-  std::mutex mutex_;                                     // guards what is below
-  std::map<color::LinearByte, std::uint64_t> borrowed_;  // range -> allocations in it that are open
+  std::mutex mutex_;  // guards what is below
   std::map<DevicePointer, Opened> opened_;
 };
 

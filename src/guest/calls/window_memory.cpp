@@ -22,7 +22,7 @@ std::uint64_t rounded_up(std::uint64_t bytes) {
 }  // namespace
 
 bool WindowMemory::touches(DevicePointer address, std::uint64_t bytes) const {
-  return contains(address) || (bytes != 0 && window_ - address < bytes);
+  return contains(address) || window_ - address < bytes;
 }
 
 std::optional<color::LinearByte> WindowMemory::take_free(std::uint64_t bytes,

@@ -21,7 +21,7 @@ int give(const char* text, std::size_t bytes, char* to) {
 }
 }  // namespace
 
-// Two of cuBLAS's functions, and one without a handle.
+// Two of cuBLAS's functions, and two without a handle.
 FAKE int cublasCreate_v2(void**) {
   return 1;
 }
@@ -30,6 +30,12 @@ FAKE int cublasStrsm_v2(void*) {
 }
 FAKE const char* cublasGetStatusName(int) {
   return "";
+}
+// 12.4.5
+FAKE int cublasGetProperty(int type, int* value) {
+  constexpr int numbers[] = {12, 4, 5};
+  *value = numbers[type];
+  return 0;
 }
 
 FAKE int nvrtcGetPTXSize(const char* program, std::size_t* bytes) {

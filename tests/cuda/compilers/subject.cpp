@@ -275,6 +275,15 @@ void find_blas(const char* path) {
   }
 }
 
+// That of cuBLAS, as the program that is linked with it is told.
+void tell_version() {
+  using GetVersion = int(void* handle, int* version);
+  auto* const get = reinterpret_cast<GetVersion*>(::dlsym(RTLD_DEFAULT, "cublasGetVersion_v2"));
+  int version = 0;
+  if (get != nullptr) get(nullptr, &version);
+  std::printf("version %d\n", version);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -286,6 +295,7 @@ int main(int argc, char** argv) {
     if (step.starts_with("opened=")) ask_opened(path.c_str());
     if (step.starts_with("both=")) ask_both(path);
     if (step.starts_with("blas=")) find_blas(path.c_str());
+    if (step == "version") tell_version();
     if (step.starts_with("compile=")) compile(path.c_str());
     if (step.starts_with("link=")) link(path.c_str());
     if (step.starts_with("optimise=")) link_optimised(path);

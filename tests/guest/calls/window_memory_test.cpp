@@ -50,6 +50,7 @@ TEST(WindowMemories, tell_what_lies_in_them) {
   EXPECT_TRUE(memory.contains(window));
   EXPECT_TRUE(memory.contains(window + 64 * mib - 1));
   EXPECT_FALSE(memory.contains(window + 64 * mib));
+  EXPECT_FALSE(memory.touches(window - 8, 0));
   EXPECT_FALSE(memory.touches(window - 8, 8));
   EXPECT_TRUE(memory.touches(window - 8, 9));
   EXPECT_TRUE(memory.touches(window + 64 * mib - 1, 1));

@@ -1,4 +1,5 @@
 // libdemarc_blas.so in a test's process, on the stand-in driver, whose kernels run in the emulator.
+// A watched driver stands between the two.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <random>
 
 #include "shared_library.hpp"
+#include "watched/watched_driver.hpp"
 
 namespace demarc::cuda {
 
@@ -16,7 +18,10 @@ using BlasCode = int;
 using BlasHandle = void*;
 constexpr BlasCode blas_success = 0;
 constexpr BlasCode blas_not_initialized = 1;
+constexpr BlasCode blas_alloc_failed = 3;
 constexpr BlasCode blas_invalid_value = 7;
+constexpr BlasCode blas_arch_mismatch = 8;
+constexpr BlasCode blas_execution_failed = 13;
 constexpr BlasCode blas_not_supported = 15;
 
 enum BlasType : int { type_f32 = 0, type_f64 = 1, type_f16 = 2, type_bf16 = 14 };
@@ -95,8 +100,11 @@ class Blas : public SharedLibraries {
  protected:
   void SetUp() override {
     SharedLibraries::SetUp();
-    fake::FakeConfig config = fake::small_gpu();
-    test::configure(config);
+    ::setenv("DEMARC_WATCHED_LIBCUDA", test::fake_libcuda().c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_watched_libcuda.so").c_str(), 1);
+    driver = SYMBOL(library("libdemarc_watched_libcuda.so"), watched_driver)();
+    *driver = {};
+    test::configure(fake::small_gpu());
     blas = library("libdemarc_blas.so");
     ASSERT_EQ(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle), blas_success);
   }
@@ -132,6 +140,11 @@ class Blas : public SharedLibraries {
     return read;
   }
 
+  static std::int64_t objects_alive() {
+    return test::fake_symbol<std::int64_t()>("fake_live_objects")();
+  }
+
+  fake::WatchedDriver* driver = nullptr;
   void* blas = nullptr;
   BlasHandle handle = nullptr;
 };

@@ -1,91 +1,10 @@
-// cuBLASLt in libdemarc_blas.so: descriptions, epilogues, and what is refused.
-#include "blas.hpp"
+// cuBLASLt in libdemarc_blas.so: products, epilogues, and what is refused.
+#include "blas_lt.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 using testing::HasSubstr;
-
-// As cublasLtMatmulHeuristicResult_t.
-struct LtAnswer {
-  std::uint64_t algorithm[8] = {};
-  std::size_t workspace_bytes = 7;
-  int state = 7;
-  float waves = 0;
-  int reserved[4] = {};
-};
-
-constexpr int epilogue_attribute = 7;
-constexpr int bias_attribute = 8;
-constexpr int bias_type_attribute = 26;
-
-class BlasLt : public Blas {
- protected:
-  void SetUp() override {
-    Blas::SetUp();
-    ASSERT_EQ(call("cublasLtCreate", &lt), blas_success);
-    ASSERT_EQ(call("cublasLtMatmulDescCreate", &product, 68, int{type_f32}), blas_success);
-    ASSERT_EQ(call("cublasLtMatmulPreferenceCreate", &preference), blas_success);
-    describe(type_f16, type_f16, 2, 3, 4);
-  }
-  void TearDown() override {
-    for (void* layout : {a, b, c, d}) {
-      EXPECT_EQ(call("cublasLtMatrixLayoutDestroy", layout), blas_success);
-    }
-    EXPECT_EQ(call("cublasLtMatmulPreferenceDestroy", preference), blas_success);
-    EXPECT_EQ(call("cublasLtMatmulDescDestroy", product), blas_success);
-    EXPECT_EQ(call("cublasLtDestroy", lt), blas_success);
-    Blas::TearDown();
-  }
-  void describe(int inputs, int out, std::uint64_t m, std::uint64_t n, std::uint64_t k) {
-    const auto layout = [&](void** made, int type, std::uint64_t rows, std::uint64_t columns) {
-      if (*made != nullptr) {
-        EXPECT_EQ(call("cublasLtMatrixLayoutDestroy", *made), blas_success);
-      }
-      EXPECT_EQ(call("cublasLtMatrixLayoutCreate", made, type, rows, columns,
-                     static_cast<std::int64_t>(rows)),
-                blas_success);
-    };
-    layout(&a, inputs, m, k);
-    layout(&b, inputs, k, n);
-    layout(&c, out, m, n);
-    layout(&d, out, m, n);
-  }
-  template <class Value>
-  BlasCode set(int attribute, Value value) {
-    return call("cublasLtMatmulDescSetAttribute", product, attribute, &value, sizeof value);
-  }
-  template <class Value>
-  BlasCode set_layout(void* layout, int attribute, Value value) {
-    return call("cublasLtMatrixLayoutSetAttribute", layout, attribute, &value, sizeof value);
-  }
-  BlasCode heuristic(LtAnswer& answer) {
-    int returned = -1;
-    const BlasCode code = call("cublasLtMatmulAlgoGetHeuristic", lt, product, a, b, c, d,
-                               preference, 1, &answer, &returned);
-    EXPECT_EQ(returned, code == blas_success ? 1 : 0);
-    return code;
-  }
-  BlasCode matmul(unsigned long long of_a, unsigned long long of_b, unsigned long long of_c,
-                  unsigned long long of_d, const void* algorithm = nullptr, float beta = 0) {
-    const float one = 1;
-    return call("cublasLtMatmul", lt, product, &one, of_a, a, of_b, b, &beta, of_c, c, of_d, d,
-                algorithm, nullptr, std::size_t{0}, nullptr);
-  }
-  // A row of one number with a column of one number, `sum` in all, and what becomes of it.
-  double after_epilogue(std::uint32_t epilogue, double sum, double bias) {
-    describe(type_f16, type_f16, 1, 1, 1);
-    EXPECT_EQ(set(epilogue_attribute, epilogue), blas_success);
-    EXPECT_EQ(set(bias_attribute, on_card(as_type({bias}, type_f16))), blas_success);
-    const auto out = on_card(as_type({std::nan("")}, type_f16));
-    EXPECT_EQ(matmul(on_card(as_type({sum}, type_f16)), on_card(as_type({1}, type_f16)), out, out),
-              blas_success);
-    return number_of(from_card(out, 2).data(), type_f16);
-  }
-
-  void *lt = nullptr, *product = nullptr, *preference = nullptr;
-  void *a = nullptr, *b = nullptr, *c = nullptr, *d = nullptr;
-};
 
 TEST_F(BlasLt, multiplies_with_an_algorithm_of_the_heuristic_or_none) {
   LtAnswer answer;
@@ -202,49 +121,43 @@ TEST_F(BlasLt, adds_the_bias_of_each_row) {
   }
 }
 
-TEST_F(BlasLt, keeps_attributes_and_refuses_those_that_it_does_not_follow) {
-  EXPECT_EQ(set(epilogue_attribute, 36U), blas_success);
-  std::uint32_t value = 0;
-  std::size_t written = 0;
-  EXPECT_EQ(call("cublasLtMatmulDescGetAttribute", product, epilogue_attribute, &value,
-                 std::size_t{4}, &written),
+TEST_F(BlasLt, reads_its_scales_from_the_card_where_the_description_says_so) {
+  describe(type_f16, type_f16, 1, 1, 1);
+  ASSERT_EQ(set(2, 1), blas_success);
+  const auto two = on_card(as_type({2}, type_f32));
+  const auto three = on_card(as_type({3}, type_f16));
+  const auto out = on_card(as_type({5}, type_f16));
+  EXPECT_EQ(call("cublasLtMatmul", lt, product, two, three, a, three, b, two, out, c, out, d,
+                 nullptr, nullptr, std::size_t{0}, nullptr),
             blas_success);
-  EXPECT_EQ(value, 36U);
-  EXPECT_EQ(written, 4U);
-  EXPECT_EQ(call("cublasLtMatmulDescGetAttribute", product, bias_attribute, nullptr, std::size_t{0},
-                 &written),
-            blas_success);
-  EXPECT_EQ(written, 8U);
-  EXPECT_EQ(call("cublasLtMatmulDescGetAttribute", product, epilogue_attribute, &value,
-                 std::size_t{8}, &written),
-            blas_invalid_value);
-  EXPECT_EQ(call("cublasLtMatmulDescGetAttribute", product, 99, &value, std::size_t{4}, &written),
-            blas_not_supported);
-  EXPECT_EQ(call("cublasLtMatmulDescGetAttribute", product, 6, &value, std::size_t{4}, &written),
-            blas_success);
-  EXPECT_EQ(value, 2U) << "CUBLAS_FILL_MODE_FULL, as it can only be";
-  EXPECT_EQ(set(epilogue_attribute, std::uint64_t{1}), blas_invalid_value) << "the size is wrong";
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(set(99, 1), blas_not_supported);
-  EXPECT_EQ(set(17, &value), blas_not_supported) << "a scale of FP8";
-  EXPECT_EQ(set(5, 1), blas_not_supported);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("cublasLtMatmulDescSetAttribute was refused, because "
-                        "CUBLASLT_MATMUL_DESC_A_SCALE_POINTER may only be 0. "));
-  EXPECT_EQ(set(17, std::uint64_t{0}), blas_success);
-  EXPECT_EQ(set(5, 0), blas_success);
-  EXPECT_EQ(set_layout(a, 7, std::int64_t{1}), blas_not_supported);
-  EXPECT_EQ(set_layout(a, 9, 1), blas_not_supported);
-  std::uint64_t bytes = 123;
-  EXPECT_EQ(call("cublasLtMatmulPreferenceSetAttribute", preference, 1, &bytes, sizeof bytes),
-            blas_success);
-  bytes = 0;
-  EXPECT_EQ(
-      call("cublasLtMatmulPreferenceGetAttribute", preference, 1, &bytes, sizeof bytes, &written),
-      blas_success);
-  EXPECT_EQ(bytes, 123U);
-  EXPECT_EQ(call("cublasLtMatmulPreferenceSetAttribute", preference, 2, &bytes, sizeof bytes),
-            blas_not_supported);
+  EXPECT_EQ(number_of(from_card(out, 2).data(), type_f16), 2 * 9 + 2 * 5);
+}
+
+TEST_F(BlasLt, needs_d_always_and_c_where_there_is_a_beta) {
+  describe(type_f16, type_f16, 1, 1, 1);
+  const auto three = on_card(as_type({3}, type_f16));
+  const auto out = on_card(as_type({std::nan("")}, type_f16));
+  for (const float beta : {1.0F, 2.0F, -1.0F}) {
+    EXPECT_EQ(matmul(three, three, 0, out, nullptr, beta), blas_invalid_value);
+  }
+  EXPECT_EQ(matmul(three, three, three, 0), blas_invalid_value);
+  EXPECT_EQ(matmul(three, three, 0, out), blas_success);
+  EXPECT_EQ(number_of(from_card(out, 2).data(), type_f16), 9);
+}
+
+TEST_F(BlasLt, has_no_bias_of_more_than_4294967295_bytes) {
+  LtAnswer answer;
+  const auto with_rows = [&](std::uint64_t rows, int bias) {
+    describe(type_f16, type_f16, rows, 0, 1);
+    EXPECT_EQ(set(epilogue_attribute, 4U), blas_success);
+    EXPECT_EQ(set(bias_attribute, std::uint64_t{1} << 40U), blas_success);
+    EXPECT_EQ(set(bias_type_attribute, bias), blas_success);
+    return heuristic(answer);
+  };
+  constexpr std::uint64_t most = std::uint64_t{1} << 30U;
+  EXPECT_EQ(with_rows(most - 1, type_f32), blas_success);
+  EXPECT_EQ(with_rows(most, type_f32), blas_not_supported);
+  EXPECT_EQ(with_rows(most, type_f16), blas_success);
 }
 
 TEST_F(BlasLt, refuses_by_name_what_it_does_not_compute) {
@@ -339,30 +252,6 @@ TEST_F(BlasLt, finds_matrices_that_do_not_fit) {
   EXPECT_EQ(call("cublasLtMatmulAlgoGetHeuristic", lt, product, a, b, c, d, nullptr, 1, &answer,
                  &returned),
             blas_invalid_value);
-}
-
-TEST_F(BlasLt, describes_in_memory_of_the_programs) {
-  std::uint64_t place[23] = {};
-  EXPECT_EQ(call("cublasLtMatmulDescInit_internal", place, sizeof place, 68, int{type_f32}),
-            blas_success);
-  EXPECT_EQ(call("cublasLtMatmulDescInit_internal", place, std::size_t{8}, 68, int{type_f32}),
-            blas_invalid_value);
-  std::uint64_t layout[8] = {};
-  EXPECT_EQ(call("cublasLtMatrixLayoutInit_internal", layout, sizeof layout, int{type_f16},
-                 std::uint64_t{2}, std::uint64_t{4}, std::int64_t{2}),
-            blas_success);
-  std::uint64_t rows = 0;
-  EXPECT_EQ(call("cublasLtMatrixLayoutGetAttribute", layout, 2, &rows, sizeof rows, nullptr),
-            blas_success);
-  EXPECT_EQ(rows, 2U);
-  EXPECT_EQ(call("cublasLtMatmulPreferenceInit_internal", layout, sizeof layout), blas_success);
-  EXPECT_EQ(call("cublasLtMatmulPreferenceInit_internal", nullptr, sizeof layout),
-            blas_invalid_value);
-  void* const none = nullptr;
-  for (const char* destroy : {"cublasLtMatmulDescDestroy", "cublasLtMatrixLayoutDestroy",
-                              "cublasLtMatmulPreferenceDestroy"}) {
-    EXPECT_EQ(call(destroy, none), blas_invalid_value);
-  }
 }
 
 }  // namespace

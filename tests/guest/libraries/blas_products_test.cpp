@@ -300,11 +300,11 @@ TEST_F(BlasProducts, can_be_captured_into_graphs) {
 }
 
 // f32 keeps what tf32 rounds away.
-TEST_F(BlasProducts, of_f32_are_rounded_to_tf32_where_the_program_allows_it_and_nowhere_else) {
-  const std::vector<double> exact{1 + 0x1p-20};
-  const auto ran = [&](int compute, int mode) {
+class BlasRounding : public BlasProducts {
+ protected:
+  double ran(int compute, int mode) {
     EXPECT_EQ(call("cublasSetMathMode", handle, mode), blas_success);
-    const auto x = on_card(as_type(exact, type_f32));
+    const auto x = on_card(as_type({exact}, type_f32));
     const auto one = on_card(as_type({1}, type_f32));
     const auto out = on_card(as_type({0}, type_f32));
     const float alpha = 1;
@@ -313,15 +313,36 @@ TEST_F(BlasProducts, of_f32_are_rounded_to_tf32_where_the_program_allows_it_and_
                    int{type_f32}, 1, &beta, out, int{type_f32}, 1, compute, -1),
               blas_success);
     return number_of(from_card(out, 4).data(), type_f32);
-  };
-  constexpr int tf32_math = 3;
-  constexpr int flag = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
-  EXPECT_EQ(ran(68, 0), exact[0]);
-  EXPECT_EQ(ran(68, 2), exact[0]);
-  EXPECT_EQ(ran(69, tf32_math), exact[0]);
+  }
+  static constexpr double exact = 1 + 0x1p-20;
+  static constexpr int tf32_math = 3;
+  static constexpr int flag = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
+};
+
+TEST_F(BlasRounding, to_tf32_is_where_the_program_allows_it_and_nowhere_else) {
+  EXPECT_EQ(ran(68, 0), exact);
+  EXPECT_EQ(ran(68, 2), exact);
+  EXPECT_EQ(ran(69, tf32_math), exact);
   EXPECT_EQ(ran(68, tf32_math), 1);
   EXPECT_EQ(ran(68, tf32_math + flag), 1);
   EXPECT_EQ(ran(77, 0), 1);
+}
+
+// As NVIDIA's libraries, which read it once.
+TEST_F(BlasRounding, to_tf32_is_nowhere_where_the_user_has_turned_it_off) {
+  for (const auto& [value, rounded] :
+       {std::pair{"0", false}, std::pair{"1", true}, std::pair{"", true}}) {
+    EXPECT_EXIT(
+        {
+          ::setenv("NVIDIA_TF32_OVERRIDE", value, 1);
+          DEMAND(ran(77, 0) == (rounded ? 1 : exact));
+          DEMAND(ran(68, tf32_math) == (rounded ? 1 : exact));
+          DEMAND(ran(68, 0) == exact);
+          std::_Exit(0);
+        },
+        testing::ExitedWithCode(0), "")
+        << value;
+  }
 }
 
 TEST_F(BlasProducts, read_their_scales_from_the_card_where_the_handle_says_so) {

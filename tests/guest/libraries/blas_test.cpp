@@ -42,6 +42,44 @@ bool stays_nvidias(const std::string& name) {
 
 class BlasLibrary : public Blas {};
 
+// A program that has none goes on: another process shows it.
+TEST_F(BlasLibrary, refuses_null_for_handles_numbers_and_places) {
+  EXPECT_EXIT(
+      {
+        const BlasHandle none = nullptr;
+        const float one = 1;
+        float sum = 0;
+        int value = 0;
+        const auto is = [](BlasCode wanted, std::initializer_list<BlasCode> codes) {
+          for (const BlasCode code : codes) DEMAND(code == wanted);
+        };
+        is(blas_not_initialized,
+           {call("cublasDestroy_v2", none), call("cublasLtDestroy", none),
+            call("cublasSetStream_v2", none, nullptr), call("cublasSetPointerMode_v2", none, 0),
+            call("cublasSetAtomicsMode", none, 0), call("cublasSetMathMode", none, 0),
+            call("cublasSetSmCountTarget", none, 0), call("cublasGetMathMode", none, &value),
+            call("cublasGetStream_v2", none, &value),
+            call("cublasSgemm_v2", none, 0, 0, 1, 1, 1, &one, &one, 1, &one, 1, &one, &one, 1),
+            call("cublasSgemmEx", none, 0, 0, 1, 1, 1, &one, &one, 0, 1, &one, 0, 1, &one, &one, 0,
+                 1),
+            call("cublasSgemv_v2", none, 0, 1, 1, &one, &one, 1, &one, 1, &one, &one, 1),
+            call("cublasSscal_v2", none, 1, &one, &one, 1),
+            call("cublasScopy_v2", none, 1, &one, 1, &one, 1),
+            call("cublasSnrm2_v2", none, 1, &one, 1, &one)});
+        is(blas_invalid_value,
+           {call("cublasCreate_v2", none), call("cublasLtCreate", none),
+            call("cublasGetVersion_v2", none, nullptr), call("cublasGetStream_v2", handle, nullptr),
+            call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, nullptr, &one, 1, &one, 1, &one, &sum, 1),
+            call("cublasSgemm_v2", handle, 0, 0, 1, 1, 1, &one, &one, 1, &one, 1, nullptr, &sum, 1),
+            call("cublasSgemv_v2", handle, 0, 1, 1, nullptr, &one, 1, &one, 1, &one, &sum, 1),
+            call("cublasSgemv_v2", handle, 0, 1, 1, &one, &one, 1, &one, 1, nullptr, &sum, 1),
+            call("cublasSscal_v2", handle, 1, nullptr, &sum, 1),
+            call("cublasSnrm2_v2", handle, 1, &one, 1, nullptr)});
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(BlasLibrary, has_every_public_function_that_takes_a_handle) {
   const auto names = public_names();
   ASSERT_GT(names.size(), 500U);
@@ -107,11 +145,40 @@ TEST_F(BlasLibrary, keeps_what_a_handle_is_set_to) {
     EXPECT_EQ(call(setting.get, none, &value), blas_not_initialized) << setting.get;
   }
   EXPECT_EQ(call("cublasSetMathMode", handle, -1), blas_not_supported);
+  for (const char* set : {"cublasSetPointerMode_v2", "cublasSetAtomicsMode", "cublasSetMathMode",
+                          "cublasSetSmCountTarget"}) {
+    EXPECT_EQ(call(set, handle, 0), blas_success) << set;
+  }
   EXPECT_EQ(call("cublasSetWorkspace_v2", handle, nullptr, std::size_t{0}), blas_success);
   int version = 0;
   EXPECT_EQ(call("cublasGetVersion_v2", handle, &version), blas_success);
   EXPECT_EQ(version, 130000) << "no library of NVIDIA's is there";
   EXPECT_EQ(call("cublasGetVersion_v2", handle, nullptr), blas_invalid_value);
+}
+
+TEST(BlasVersion, is_that_of_a_library_that_the_program_opened) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto folder = test::fresh_folder("cublas");
+        const auto theirs = folder / "libcublas.so.12";
+        std::filesystem::copy_file(test::build_dir() / "libdemarc_fake_compilers.so", theirs);
+        void* const blas = library("libdemarc_blas.so");
+        auto* const get = symbol<BlasCode(BlasHandle, int*)>(blas, "cublasGetVersion_v2");
+        int version = 0;
+        DEMAND(get(nullptr, &version) == blas_success && version == 130000);
+        DEMAND(::dlopen(theirs.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+        DEMAND(get(nullptr, &version) == blas_success && version == 120405);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(BlasVersion, is_that_of_the_library_that_the_program_is_linked_with) {
+  const auto said = test::run_program(
+      {"/usr/bin/env", "LD_PRELOAD=" + (test::build_dir() / "libdemarc_blas.so").string(),
+       (test::build_dir() / "demarc_compilers_subject").string(), "version"});
+  EXPECT_EQ(said.out, "version 120405\n") << said.err;
 }
 
 TEST_F(BlasLibrary, knows_its_handles) {
@@ -144,6 +211,8 @@ TEST_F(BlasLibrary, knows_its_handles) {
 
 TEST_F(BlasLibrary, refuses_functions_that_no_header_names) {
   auto* const find = symbol<void*(const char*)>(blas, "demarc_blas_function");
+  EXPECT_EQ(find("cublasSgemm_v2"), ::dlsym(blas, "cublasSgemm_v2"));
+  EXPECT_EQ(find("malloc"), find("cublasLtHiddenMatmul")) << "of another library";
   testing::internal::CaptureStderr();
   EXPECT_EQ(reinterpret_cast<BlasCode (*)()>(find("cublasLtHiddenMatmul"))(), blas_not_supported);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
@@ -260,18 +329,49 @@ TEST_F(BlasLibrary, finds_what_is_wrong_with_sizes_and_operations) {
             blas_invalid_value);
 }
 
+// None, and a library that is not a driver.
 TEST(BlasWithoutDriver, makes_no_handle) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const std::string& path : {std::string("/nowhere/libcuda.so.1"),
+                                  (test::build_dir() / "libdemarc_fake_compilers.so").string()}) {
+    EXPECT_EXIT(
+        {
+          ::setenv("DEMARC_LIBCUDA", path.c_str(), 1);
+          void* const blas = library("libdemarc_blas.so");
+          BlasHandle handle = nullptr;
+          DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) ==
+                 blas_not_initialized);
+          DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasLtCreate")(&handle) ==
+                 blas_not_initialized);
+          DEMAND(handle == nullptr);
+          std::_Exit(0);
+        },
+        testing::ExitedWithCode(0), "")
+        << path;
+  }
+}
+
+// The stand-in has no cuCtxGetId and no cuThreadExchangeStreamCaptureMode.
+TEST(BlasWithOlderDriver, computes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        ::setenv("DEMARC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+        ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
+        test::configure(fake::small_gpu());
         void* const blas = library("libdemarc_blas.so");
         BlasHandle handle = nullptr;
-        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) ==
-               blas_not_initialized);
-        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasLtCreate")(&handle) ==
-               blas_not_initialized);
-        DEMAND(handle == nullptr);
+        DEMAND(symbol<BlasCode(BlasHandle*)>(blas, "cublasCreate_v2")(&handle) == blas_success);
+        unsigned long long at = 0;
+        DEMAND(test::fake_symbol<int(unsigned long long*, std::size_t)>("cuMemAlloc_v2")(&at, 4) ==
+               0);
+        const float three = 3;
+        DEMAND(test::fake_symbol<int(unsigned long long, const void*, std::size_t)>(
+                   "cuMemcpyHtoD_v2")(at, &three, 4) == 0);
+        float sum = 0;
+        using Dot =
+            BlasCode(BlasHandle, int, unsigned long long, int, unsigned long long, int, float*);
+        DEMAND(symbol<Dot>(blas, "cublasSdot_v2")(handle, 1, at, 1, at, 1, &sum) == blas_success);
+        DEMAND(sum == 9);
         std::_Exit(0);
       },
       testing::ExitedWithCode(0), "");

@@ -1,9 +1,11 @@
 // cublasCreate() to cublasDestroy(), and what a handle is set to. Functions without a handle, such
 // as cublasGetStatusString(), stay those of NVIDIA's library.
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 #include "handle.hpp"
@@ -15,10 +17,28 @@ namespace {
 
 constexpr int version_without_library = 130000;
 
-// That of the library that the program is linked with.
+// NVIDIA's library, where the process has loaded it, also for one of its libraries alone
+// (RTLD_LOCAL).
+int note_cublas(dl_phdr_info* library, std::size_t, void* path) {
+  const std::string_view name = library->dlpi_name;
+  if (name.substr(name.rfind('/') + 1).substr(0, 12) != "libcublas.so") return 0;
+  *static_cast<std::string*>(path) = name;
+  return 1;
+}
+
+void* property_of_loaded() {
+  std::string path;
+  ::dl_iterate_phdr(&note_cublas, &path);
+  void* const library = path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : ::dlsym(library, "cublasGetProperty");
+}
+
+// That of the library that the program is linked with, or else has opened.
 int version() {
   using GetProperty = Code(int type, int* value);
-  auto* const property = reinterpret_cast<GetProperty*>(::dlsym(RTLD_NEXT, "cublasGetProperty"));
+  void* found = ::dlsym(RTLD_NEXT, "cublasGetProperty");
+  if (found == nullptr) found = property_of_loaded();
+  auto* const property = reinterpret_cast<GetProperty*>(found);
   int numbers[3] = {};
   for (int type = 0; type < 3; ++type) {
     if (property == nullptr || property(type, &numbers[type]) != success) {

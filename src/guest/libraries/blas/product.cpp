@@ -2,9 +2,11 @@
 #include "product.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "kernels.hpp"
 #include "refusals.hpp"
@@ -13,6 +15,7 @@ namespace demarc::blas {
 namespace {
 
 constexpr std::int64_t max_size = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_elements = std::int64_t{1} << 42;  // so that a grid has all blocks
 constexpr std::int64_t max_bias_bytes = 0xffffffff;
 constexpr std::int64_t max_batches_of_grid = 65535;
 constexpr std::int64_t few = 16;  // rows of a flat tile
@@ -58,6 +61,15 @@ struct TileRow {
 constexpr TileRow large_tile{"_large", 128, 256, 3, 256};
 constexpr TileRow wide_tile{"", 128, 128, 3, 128};
 constexpr TileRow flat_tile{"_flat", 16, 64, 6, 128};
+
+// As NVIDIA's libraries, whatever the program asks for.
+bool allows_tf32() {
+  static const bool allowed = [] {
+    const char* const value = std::getenv("NVIDIA_TF32_OVERRIDE");
+    return value == nullptr || std::string_view(value) != "0";
+  }();
+  return allowed;
+}
 
 bool is_operation(Operation operation) {
   return operation == op_n || operation == op_t || operation == op_c;
@@ -120,6 +132,7 @@ Code check(const Product& p) {
   if (std::max({p.m, p.n, p.k}) > max_size) {
     return refuse(p.function, "a matrix has more than 2147483647 rows or columns");
   }
+  if (p.m * p.n > max_elements) return refuse(p.function, "a result has more than 2^42 elements");
   if (p.bias != nullptr && p.m * bytes_of_type(p.bias_type) > max_bias_bytes) {
     return refuse(p.function, "a bias has more than 4294967295 bytes");
   }
@@ -226,6 +239,7 @@ bool find_arithmetic(const char* function, ComputeType compute, DataType a, Data
     if (compute == compute_32f && arithmetic == Arithmetic::f32 && without_flag == tf32_math) {
       arithmetic = Arithmetic::tf32;
     }
+    if (arithmetic == Arithmetic::tf32 && !allows_tf32()) arithmetic = Arithmetic::f32;
     return true;
   }
   refuse(function, "it is not computed with the compute type " + std::to_string(compute) +

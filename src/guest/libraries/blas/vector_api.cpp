@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t threads = 256;
 constexpr std::uint32_t max_blocks = 1024;
-constexpr std::int64_t max_size = std::int64_t{1} << 38;  // so that a grid has all blocks
+constexpr std::uint64_t max_blocks_of_grid = 0x7fffffff;
 
 std::uint64_t address_of(const void* at) {
   return reinterpret_cast<std::uint64_t>(at);
@@ -23,8 +23,9 @@ std::uint64_t address_of(const void* at) {
 // A vector of negative step begins at its last element.
 template <class Number>
 std::uint64_t first_of(const Number* at, std::int64_t count, std::int64_t step) {
+  const std::uint64_t before = std::uint64_t{1} - static_cast<std::uint64_t>(count);
   return address_of(at) +
-         static_cast<std::uint64_t>(step < 0 ? (1 - count) * step : 0) * sizeof(Number);
+         (step < 0 ? before * static_cast<std::uint64_t>(step) : 0) * sizeof(Number);
 }
 
 template <class Number>
@@ -67,9 +68,14 @@ Code run_gemv(const char* function, Handle* handle, Operation operation, std::in
     return invalid_value;
   }
   if (m == 0 || n == 0) return success;
-  if (std::max(m, n) > max_size) return refuse(function, "a matrix has more than 2^38 rows");
   const std::int64_t of_x = operation == op_n ? n : m;
   const std::int64_t of_y = operation == op_n ? m : n;
+  const std::uint64_t of_block = operation == op_n ? 128 / sizeof(Number) : threads / 32;
+  const std::uint64_t blocks = blocks_for(static_cast<std::uint64_t>(of_y), of_block);
+  if (blocks > max_blocks_of_grid) {
+    return refuse(function, "its result has more than " +
+                                std::to_string(max_blocks_of_grid * of_block) + " elements");
+  }
   VectorArguments p = {};
   p.a = address_of(a);
   p.x = first_of(x, of_x, step_x);
@@ -80,11 +86,8 @@ Code run_gemv(const char* function, Handle* handle, Operation operation, std::in
   p.rows = static_cast<std::uint64_t>(m);
   p.columns = static_cast<std::uint64_t>(n);
   set_scales(p, handle->pointers, alpha, beta);
-  constexpr std::uint64_t rows_of_block = 128 / sizeof(Number);
-  return operation == op_n ? launch_vector(kernel_of<Number>("gemv_n"),
-                                           blocks_for(p.rows, rows_of_block), *handle, p)
-                           : launch_vector(kernel_of<Number>("gemv_t"),
-                                           blocks_for(p.columns, threads / 32), *handle, p);
+  return launch_vector(kernel_of<Number>(operation == op_n ? "gemv_n" : "gemv_t"), blocks, *handle,
+                       p);
 }
 
 template <class Number>
