@@ -350,12 +350,13 @@ Result<void> Ledger::show(ProcessId process, LinearByte first) {
   return {};
 }
 
-bool Ledger::shows(ProcessId process) const {
-  const Holdings& holdings = tenant(tenant_of(process))->holdings;
-  return std::any_of(holdings.begin(), holdings.end(), [&](const auto& entry) {
-    const auto owner = entry.second.owners.find(process);
-    return owner != entry.second.owners.end() && owner->second.shown;
-  });
+std::uint64_t Ledger::shown_bytes_of(ProcessId process) const {
+  std::uint64_t shown = 0;
+  for (const auto& [first, holding] : tenant(tenant_of(process))->holdings) {
+    const auto owner = holding.owners.find(process);
+    if (owner != holding.owners.end() && owner->second.shown) shown += holding.bytes;
+  }
+  return shown;
 }
 
 Result<void> Ledger::revoke(const std::string& name) {

@@ -1,62 +1,88 @@
 // Asks the processes of a tenant to prove their windows again, and counts their answers.
 #include "demarc/serve/window_proofs.hpp"
 
+#include <algorithm>
+
 #include "demarc/base/text.hpp"
 #include "demarc/serve/server.hpp"
 #include "demarc/serve/status.hpp"
 
 namespace demarc::serve {
 
-std::uint64_t WindowProofs::begin(const std::string& tenant) {
-  proofs_[tenant] = {++last_, {}};
+std::uint64_t WindowProofs::begin(const std::string& tenant,
+                                  const std::vector<Process>& processes) {
+  Proof& proof = proofs_[tenant];
+  proof = {.number = ++last_};
+  for (const Process& process : processes) {
+    if (process.shown != 0) proof.found[process.id] = {.number = process.number};
+  }
   return last_;
 }
 
-Result<const WindowProofs::Proof*> WindowProofs::proof(const std::string& tenant,
-                                                       std::uint64_t number) const {
-  const auto found = proofs_.find(tenant);
-  if (found != proofs_.end() && found->second.number == number) return &found->second;
-  return invalid_input("tenant '{}' has no proof of number {}: a later one has begun, or none has",
-                       tenant, number);
-}
-
-Result<void> WindowProofs::note(const std::string& tenant, std::int64_t process,
-                                const lease::ProvedRequest& found) {
-  DEMARC_CHECK(proof(tenant, found.number));
-  proofs_[tenant].found[process] = {found.bytes, found.failure};
-  return {};
-}
-
-Result<lease::Proving> WindowProofs::result(const std::string& tenant, std::uint64_t number,
-                                            const std::vector<std::int64_t>& processes) const {
-  DEMARC_TRY(const Proof* now, proof(tenant, number));
-  lease::Proving all{.number = number};
-  for (const std::int64_t process : processes) {
-    if (!now->found.contains(process)) all.waiting.push_back(process);
+void WindowProofs::note(const std::string& tenant, const Process& process,
+                        const lease::ProvedRequest& found) {
+  const auto entry = proofs_.find(tenant);
+  if (entry == proofs_.end()) return;
+  Proof& proof = entry->second;
+  std::string failure = found.failure;
+  if (failure.empty() && found.bytes != process.shown) {
+    failure = fmt::format("of {} bytes of its windows {} were proved", process.shown, found.bytes);
   }
-  for (const auto& [process, found] : now->found) {
+  if (!failure.empty() && proof.failure.empty()) {
+    proof.failure = fmt::format("process {}: {}", process.number, failure);
+  }
+  if (found.number == proof.number) {
+    proof.found[process.id] = {process.number, true, found.bytes};
+  }
+}
+
+Result<lease::Proving> WindowProofs::result(const std::string& tenant,
+                                            const std::vector<Process>& processes) const {
+  const auto entry = proofs_.find(tenant);
+  if (entry == proofs_.end()) {
+    return invalid_input("no proof of the windows of tenant '{}' has begun", tenant);
+  }
+  const Proof& proof = entry->second;
+  lease::Proving all{.number = proof.number, .failure = proof.failure};
+  const auto has_answered = [&](ProcessId id) {
+    const auto found = proof.found.find(id);
+    return found != proof.found.end() && found->second.answered;
+  };
+  for (const Process& process : processes) {
+    if (process.shown != 0 && !has_answered(process.id)) all.waiting.push_back(process.number);
+  }
+  for (const auto& [id, found] : proof.found) {
     if (found.bytes != 0) ++all.processes;
     all.bytes += found.bytes;
-    if (all.failure.empty() && !found.failure.empty()) {
-      all.failure = fmt::format("process {}: {}", process, found.failure);
+    const bool lives = std::any_of(processes.begin(), processes.end(),
+                                   [&, of = id](const Process& one) { return one.id == of; });
+    if (!found.answered && !lives && all.failure.empty()) {
+      all.failure = fmt::format("process {} ended before it had proved its windows", found.number);
     }
   }
   return all;
 }
 
+std::vector<WindowProofs::Process> Server::processes_with_windows(const std::string& tenant) const {
+  std::vector<WindowProofs::Process> processes;
+  for (const Connection& connection : connections_) {
+    if (!connection.process || ledger_.tenant_of(*connection.process) != tenant) continue;
+    processes.push_back({*connection.process, connection.peer.process,
+                         ledger_.shown_bytes_of(*connection.process)});
+  }
+  return processes;
+}
+
+// A proof has the programs' blocks until all have answered: those that come later are asked, too.
 Result<void> Server::carry_out(Connection& connection, const lease::ProveRequest& request) {
   DEMARC_CHECK(check_rules(connection));
   DEMARC_CHECK(ledger_.known_tenant(request.tenant));
-  const std::uint64_t number = request.number == 0 ? proofs_.begin(request.tenant) : request.number;
-  std::vector<std::int64_t> processes;
-  for (const Connection& other : connections_) {
-    if (!other.process || ledger_.tenant_of(*other.process) != request.tenant) continue;
-    if (ledger_.shows(*other.process)) processes.push_back(other.peer.process);
-  }
-  DEMARC_TRY(const lease::Proving proving, proofs_.result(request.tenant, number, processes));
-  // Each time, because there may be new leases.
+  const auto processes = processes_with_windows(request.tenant);
+  if (request.number == 0) proofs_.begin(request.tenant, processes);
+  DEMARC_TRY(const lease::Proving proving, proofs_.result(request.tenant, processes));
+  const std::uint64_t asked = proving.waiting.empty() ? 0 : proving.number;
   for (const auto& [id, facts] : leases_) {
-    if (facts.tenant == request.tenant && facts.block) facts.block->block().proof.store(number);
+    if (facts.tenant == request.tenant && facts.block) facts.block->block().proof.store(asked);
   }
   connection.answers.push_back({to_text(proving), {}});
   return {};
@@ -64,8 +90,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::ProveRequest
 
 Result<void> Server::carry_out(Connection& connection, const lease::ProvedRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before windows are proved");
-  DEMARC_CHECK(
-      proofs_.note(ledger_.tenant_of(*connection.process), connection.peer.process, request));
+  const ProcessId process = *connection.process;
+  proofs_.note(ledger_.tenant_of(process),
+               {process, connection.peer.process, ledger_.shown_bytes_of(process)}, request);
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -75,15 +102,15 @@ Result<std::string> proving_to_text(const std::string& tenant, const lease::Prov
   if (!proving.failure.empty()) return check_failed("tenant '{}': {}", tenant, proving.failure);
   if (!proving.waiting.empty()) {
     return check_failed(
-        "tenant '{}': within {:g} s no call of the driver came from process {}, so its windows "
-        "were not proved",
-        tenant, seconds, joined(proving.waiting, ", "));
+        "tenant '{}': process {} has not answered within {:g} s, so its windows were not proved",
+        tenant, joined(proving.waiting, ", "), seconds);
   }
   if (proving.processes == 0) {
     return fmt::format("tenant '{}': no process has memory in windows\n", tenant);
   }
   return fmt::format(
-      "tenant '{}': {} bytes in windows of {} process{}: each page leads to the tenant's memory\n",
+      "tenant '{}': {} bytes in windows of {} process{}: each page has the same content both "
+      "ways\n",
       tenant, proving.bytes, proving.processes, proving.processes == 1 ? "" : "es");
 }
 

@@ -44,8 +44,8 @@ TEST_F(ProvedWindows, are_those_of_a_program_that_calls_the_driver) {
   auto program = running("always", two_turns());
   const auto silent = run_demarc({"lease", "prove", "a", "--within", "0.2"});
   EXPECT_EQ(silent.exit_code, 3);
-  EXPECT_THAT(silent.err, HasSubstr("demarc lease: tenant 'a': within 0.2 s no call of the driver "
-                                    "came from process "));
+  EXPECT_THAT(silent.err, testing::ContainsRegex("demarc lease: tenant 'a': process [0-9]+ has not "
+                                                 "answered within 0.2 s"));
   ASSERT_TRUE(write_file(file("go-on"), ""));
   while (program.running() && !std::filesystem::exists(file("went-on"))) ::usleep(1000);
   // The program has answered the first question by now. Each further one begins a new proof.
@@ -71,8 +71,8 @@ TEST_F(ProvedWindows, are_waited_for) {
   EXPECT_TRUE(asks.running()) << "it waits: " << asks.kept();
   ASSERT_TRUE(write_file(file("go-on"), ""));
   EXPECT_EQ(asks.wait(-1)->exit_code, 0) << asks.kept();
-  EXPECT_THAT(asks.kept(), HasSubstr("bytes in windows of 1 process: each page leads to the "
-                                     "tenant's memory"));
+  EXPECT_THAT(asks.kept(), HasSubstr("bytes in windows of 1 process: each page has the same "
+                                     "content both ways"));
   ASSERT_TRUE(write_file(file("end"), ""));
   EXPECT_EQ(program.wait(-1)->exit_code, 0) << program.kept();
 }

@@ -15,7 +15,7 @@ using test::words_of;
 // A warp makes the access so often. %rd20 is 16 bytes per thread from the buffer on, %rd21 lies in
 // the buffer, in shared memory or in no memory, by thread.
 Outcome repeated(const std::string& instruction, int turns) {
-  const std::string places =
+  const std::string spread =
       ".shared .align 16 .b8 tile[64];\n.local .align 16 .b8 own[80];\nmov.u64 %rd3, tile;\n"
       "mov.u64 %rd4, own;\nmov.u64 %rd5, table;\ncvta.shared.u64 %rd6, %rd3;\n"
       "mul.wide.u32 %rd19, %r1, 16;\nadd.s64 %rd20, %rd1, %rd19;\nadd.s64 %rd18, %rd3, %rd19;\n"
@@ -28,7 +28,7 @@ Outcome repeated(const std::string& instruction, int turns) {
   options.check_uninitialised = false;  // what an atomic wrote is unwritten once only
   const auto outcome =
       run_text(kernel_of(".const .align 16 .b8 table[48];\n.global .align 16 .b8 wide[64];\n",
-                         places + "mov.u32 %r20, 0;\nagain:\n" + instruction +
+                         spread + "mov.u32 %r20, 0;\nagain:\n" + instruction +
                              "\nadd.u32 %r20, %r20, 1;\nsetp.lt.u32 %p8, %r20, " +
                              std::to_string(turns) + ";\n@%p8 bra again;"),
                launch_of(1, 32, 256), options);

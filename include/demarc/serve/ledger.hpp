@@ -145,8 +145,8 @@ class Ledger {
   // The process shows what it holds from `first` on. missing_capability, with what is left, if the
   // tenant's processes would show more than it may.
   [[nodiscard]] Result<void> show(ProcessId process, color::LinearByte first);
-  // Whether the process shows anything.
-  [[nodiscard]] bool shows(ProcessId process) const;
+  // What the process shows.
+  [[nodiscard]] std::uint64_t shown_bytes_of(ProcessId process) const;
   // From now on nothing is given to the tenant, until its last lease has ended.
   [[nodiscard]] Result<void> revoke(const std::string& tenant);
 

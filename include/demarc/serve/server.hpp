@@ -208,6 +208,8 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::SloRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProveRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProvedRequest& request);
+  [[nodiscard]] std::vector<WindowProofs::Process> processes_with_windows(
+      const std::string& tenant) const;
   [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,

@@ -3,35 +3,46 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "demarc/base/result.hpp"
 #include "demarc/lease/messages.hpp"
+#include "demarc/serve/ledger.hpp"
 
 namespace demarc::serve {
 
 class WindowProofs {
  public:
-  // The number of a new proof of the tenant's windows. What an earlier one found is forgotten.
-  [[nodiscard]] std::uint64_t begin(const std::string& tenant);
-  // invalid_input if no proof has this number, such as that of an earlier one.
-  [[nodiscard]] Result<void> note(const std::string& tenant, std::int64_t process,
-                                  const lease::ProvedRequest& found);
-  // `processes`: those that have windows now. What others have found stays.
-  [[nodiscard]] Result<lease::Proving> result(const std::string& tenant, std::uint64_t number,
-                                              const std::vector<std::int64_t>& processes) const;
+  // A process of a tenant, with the bytes of its windows now.
+  struct Process {
+    ProcessId id = 0;
+    std::int64_t number = 0;  // the system's
+    std::uint64_t shown = 0;
+  };
+
+  // Begins a proof of the tenant's windows and gives its number, which no other one has. What an
+  // earlier one found is forgotten.
+  std::uint64_t begin(const std::string& tenant, const std::vector<Process>& processes);
+  // The answer of a process counts for the proof that it was asked for, and a failure for the one
+  // that is under way. It must be about all of its windows.
+  void note(const std::string& tenant, const Process& process, const lease::ProvedRequest& found);
+  // What is known of the tenant's latest proof. `processes`: those that there are now. One that had
+  // windows and has ended without an answer is a failure. invalid_input if none has begun.
+  [[nodiscard]] Result<lease::Proving> result(const std::string& tenant,
+                                              const std::vector<Process>& processes) const;
 
  private:
   struct Found {
+    std::int64_t number = 0;
+    bool answered = false;
     std::uint64_t bytes = 0;
-    std::string failure = {};
   };
   struct Proof {
     std::uint64_t number = 0;
-    std::map<std::int64_t, Found> found = {};  // by process
+    std::map<ProcessId, Found> found = {};
+    std::string failure = {};  // the first one
   };
-  [[nodiscard]] Result<const Proof*> proof(const std::string& tenant, std::uint64_t number) const;
 
   std::map<std::string, Proof> proofs_;  // by tenant
   std::uint64_t last_ = 0;

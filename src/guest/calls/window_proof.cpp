@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "calls/own_calls.hpp"
@@ -17,9 +18,9 @@ using Kind = Side::Kind;
 
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 // Places in a page at which content is compared, and looks at one that differs: kernels that write
-// between two reads change it.
+// between two reads change it, so it must be the same both ways in one of the looks.
 constexpr std::uint64_t compared_places = 8;
-constexpr int max_looks = 4;
+constexpr int max_looks = 8;
 
 Result<void> done(CuResult code, const char* what) {
   if (code == cu_success) return {};
@@ -38,6 +39,12 @@ tl::unexpected<Error> leads_elsewhere(DevicePointer first, std::uint64_t page) {
   return check_failed(
       "the page table leads address {:#x} of the window elsewhere than arithmetic does: code as it "
       "is would leave the tenant's colours",
+      first + page * gpu::smallest_page_bytes);
+}
+
+tl::unexpected<Error> keeps_changing(DevicePointer first, std::uint64_t page) {
+  return missing_capability(
+      "the content at address {:#x} of the window changes all the time, so it cannot be compared",
       first + page * gpu::smallest_page_bytes);
 }
 
@@ -94,18 +101,26 @@ Result<void> WindowProof::compare(DevicePointer first, std::uint64_t bytes) cons
   for (std::uint64_t place = 0; place < compared_places; ++place) {
     const DevicePointer at = first + place * (gpu::smallest_page_bytes / compared_places);
     DEMARC_TRY(const BothWays before, read_both(at, pages, stream.get()));
-    std::vector<std::uint64_t> wrong;
+    std::vector<std::uint64_t> differ;
     for (std::uint64_t page = 0; page < pages; ++page) {
-      if (before.by_arithmetic[page] != before.by_table[page]) wrong.push_back(page);
+      if (before.by_arithmetic[page] != before.by_table[page]) differ.push_back(page);
     }
-    for (int look = 1; look < max_looks && !wrong.empty(); ++look) {
+    std::set<std::uint64_t> changed;
+    for (int look = 1; look < max_looks && !differ.empty(); ++look) {
       DEMARC_TRY(const BothWays now, read_both(at, pages, stream.get()));
-      std::erase_if(wrong, [&](std::uint64_t page) {
-        return now.by_arithmetic[page] != before.by_arithmetic[page] ||
-               now.by_table[page] != before.by_table[page];
+      std::erase_if(differ, [&](std::uint64_t page) {
+        if (now.by_arithmetic[page] == now.by_table[page]) return true;
+        if (now.by_arithmetic[page] != before.by_arithmetic[page] ||
+            now.by_table[page] != before.by_table[page]) {
+          changed.insert(page);
+        }
+        return false;
       });
     }
-    if (!wrong.empty()) return leads_elsewhere(first, wrong.front());
+    for (const std::uint64_t page : differ) {
+      if (!changed.contains(page)) return leads_elsewhere(first, page);
+    }
+    if (!differ.empty()) return keeps_changing(first, differ.front());
   }
   return {};
 }

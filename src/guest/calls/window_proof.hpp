@@ -25,8 +25,9 @@ class WindowProof {
   // elsewhere.
   [[nodiscard]] Result<void> number(DevicePointer first, std::uint64_t bytes) const;
   // For memory that the program has: words of each page are read both ways. A page that differs is
-  // looked at again, because kernels may be writing it, and leads elsewhere where both ways stay as
-  // they are. Equal content is weaker evidence than numbers.
+  // looked at again, because kernels may be writing it. It leads elsewhere where both ways stay as
+  // they are; missing_capability where they change and are never the same. Equal content is weaker
+  // evidence than numbers.
   [[nodiscard]] Result<void> compare(DevicePointer first, std::uint64_t bytes) const;
 
  private:

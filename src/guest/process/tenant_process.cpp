@@ -72,6 +72,9 @@ Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
   if (auto mapped = map_taken(*taken); !mapped) {
     tell_(mapped.error().message);
     share_->hide(*taken);
+    if (block_.windows == WindowUse::always) {
+      if (auto left = share_->leave_arena(*taken); !left) tell_(left.error().message);
+    }
     give_back(taken->first);
     return tl::unexpected(mapped.error());
   }
@@ -161,34 +164,53 @@ Result<void> TenantProcess::show_window() {
         "this process has lent memory to other processes (cuIpcGetMemHandle), whose content cannot "
         "be compared");
   }
-  for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch, Content::program));
+  for (const auto& [first, stretch] : taken_) {
+    if (auto done = show(stretch, Content::program); !done) {
+      for (const auto& [other, shown] : taken_) share_->hide(shown);
+      return done;
+    }
+  }
   shown_ = true;
   return {};
 }
 
-// Where all code is as it is, arithmetic reaches the bytes only while they are mapped for it.
+// Where all code is as it is, arithmetic reaches the bytes only while they are mapped for it, and
+// the memory of other tenants with them.
 Result<void> TenantProcess::compare(const lease::Extent& stretch) {
   const DevicePointer first = (share_->window() + stretch.first.raw()).raw();
   const bool unmapped = block_.windows == WindowUse::always;
-  if (unmapped) {
-    if (auto mapped = share_->map(stretch); !mapped) {
-      return missing_capability("the window could not be read: {}", mapped.error().message);
-    }
+  Result<void> same;
+  if (unmapped) same = share_->map(stretch);
+  if (!same) same = missing_capability("the window could not be read: {}", same.error().message);
+  if (same) same = opened_.load()->proof().compare(first, stretch.bytes);
+  if (!same && others_may_write_.contains(stretch.first)) {
+    same = missing_capability(
+        "memory that other processes may write to (cuIpcGetMemHandle) could not be compared: {}",
+        same.error().message);
   }
-  auto same = opened_.load()->proof().compare(first, stretch.bytes);
-  if (unmapped) DEMARC_CHECK(share_->leave_arena(stretch));
+  if (!unmapped) return same;
+  if (auto left = share_->leave_arena(stretch); !left) {
+    return check_failed("memory of all tenants stays mapped after a window was read: {}",
+                        left.error().message);
+  }
   return same;
 }
 
 Result<void> TenantProcess::prove_again() {
-  const std::uint64_t asked = block_.proof.load(std::memory_order_relaxed);
-  if (asked == proved_.load(std::memory_order_relaxed)) return {};
+  if (leaves_colors_.load(std::memory_order_acquire)) return check_failed("{}", why_it_leaves_);
+  const auto is_asked = [&] {
+    const std::uint64_t asked = block_.proof.load(std::memory_order_relaxed);
+    return asked != 0 && asked != proved_.load(std::memory_order_relaxed);
+  };
+  if (!is_asked()) return {};
   const OwnCalls own;
   CuContext context = nullptr;
   if (gpu_->api().cuCtxGetCurrent(&context) != cu_success || context == nullptr) return {};
   const RelaxedStreamCapture relaxed(gpu_->api());
   const std::lock_guard lock(lent_);
-  if (asked == proved_.load()) return {};
+  if (leaves_colors_.load()) return check_failed("{}", why_it_leaves_);
+  if (!is_asked()) return {};
+  const std::uint64_t asked = block_.proof.load();
   std::uint64_t bytes = 0;
   Result<void> sound;
   for (auto taken = taken_.begin(); shown_ && sound && taken != taken_.end(); ++taken) {
@@ -198,7 +220,11 @@ Result<void> TenantProcess::prove_again() {
   const std::string failure = sound ? std::string() : sound.error().message;
   if (auto done = client_.proved(asked, bytes, failure); !done) tell_(done.error().message);
   proved_.store(asked);
-  return !sound && sound.error().kind == ErrorKind::check_failed ? sound : Result<void>();
+  if (sound || sound.error().kind != ErrorKind::check_failed) return {};
+  // Threads that wait for the lock must not go on, either.
+  why_it_leaves_ = failure;
+  leaves_colors_.store(true, std::memory_order_release);
+  return sound;
 }
 
 void TenantProcess::give_back(color::LinearByte first) {

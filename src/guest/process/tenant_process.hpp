@@ -81,8 +81,10 @@ class TenantProcess {
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some
   std::atomic<bool> mps_checked_{false};
-  std::atomic<std::uint64_t> proved_{0};  // the number of the last proof that was asked for
-  std::atomic<bool> end_told_{false};     // a context has ended, and the program knows
+  std::atomic<std::uint64_t> proved_{0};    // the number of the last proof that was asked for
+  std::string why_it_leaves_;               // set before the next one
+  std::atomic<bool> leaves_colors_{false};  // a window leads elsewhere, so nothing may run
+  std::atomic<bool> end_told_{false};       // a context has ended, and the program knows
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 

@@ -148,5 +148,53 @@ TEST_F(ProofsOfWindows, are_made_once_a_thread_with_a_context_calls) {
   EXPECT_THAT(proofs(), ElementsAre(ProvedRequest{2, one_extent, ""}));
 }
 
+// Whatever other threads ask for then.
+TEST_F(ProofsOfWindows, let_nothing_run_any_more_once_a_page_leads_elsewhere) {
+  block.windows = WindowUse::automatic;
+  attach();
+  const DevicePointer address = allocated(one_extent);
+  EXPECT_NE(loaded(machine_code().data()), nullptr);
+  fill_with_numbers(address, one_extent);
+  ASSERT_TRUE(lead_elsewhere(address));
+  block.proof = 6;
+  std::size_t free = 0;
+  const auto refused = [&] {
+    return refusal("cuMemGetInfo_v2", &free, static_cast<std::size_t*>(nullptr));
+  };
+  const std::string why = refused();
+  EXPECT_THAT(why, HasSubstr("elsewhere"));
+  EXPECT_EQ(refused(), why);
+  EXPECT_EQ(proofs().size(), 1U);
+}
+
+// Another process may have written to it, so nothing is known.
+TEST_F(ProofsOfWindows, of_lent_memory_that_differs_fail_and_the_program_goes_on) {
+  block.windows = WindowUse::automatic;
+  attach();
+  const DevicePointer address = allocated(one_extent);
+  EXPECT_NE(loaded(machine_code().data()), nullptr);
+  fill_with_numbers(address, one_extent);
+  CuIpcHandle handle;
+  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, address), testing::Optional(cu_success));
+  ASSERT_TRUE(lead_elsewhere(address));
+  block.proof = 6;
+  EXPECT_EQ(free_bytes(), cu_success);
+  const auto found = proofs();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].failure, HasSubstr("memory that other processes may write to"));
+}
+
+// A number of 0: no proof is under way.
+TEST_F(ProofsOfWindows, are_not_made_once_no_operator_waits_for_them) {
+  block.windows = WindowUse::always;
+  attach();
+  fill_with_numbers(allocated(one_extent), one_extent);
+  block.proof = 3;
+  EXPECT_EQ(free_bytes(), cu_success);
+  block.proof = 0;
+  EXPECT_EQ(free_bytes(), cu_success);
+  EXPECT_EQ(proofs().size(), 1U);
+}
+
 }  // namespace
 }  // namespace demarc::cuda
