@@ -12,7 +12,7 @@ namespace demarc::serve {
 std::uint64_t WindowProofs::begin(const std::string& tenant,
                                   const std::vector<Process>& processes) {
   Proof& proof = proofs_[tenant];
-  proof = {.number = ++last_};
+  proof = {.number = ++last_, .failure = proof.told ? std::string() : proof.failure};
   for (const Process& process : processes) {
     if (process.shown != 0) proof.found[process.id] = {.number = process.number};
   }
@@ -31,25 +31,31 @@ void WindowProofs::note(const std::string& tenant, const Process& process,
   if (!failure.empty() && proof.failure.empty()) {
     proof.failure = fmt::format("process {}: {}", process.number, failure);
   }
-  if (found.number == proof.number) {
+  if (found.number == proof.number && (found.bytes != 0 || proof.found.contains(process.id))) {
     proof.found[process.id] = {process.number, true, found.bytes};
   }
 }
 
-Result<lease::Proving> WindowProofs::result(const std::string& tenant,
-                                            const std::vector<Process>& processes) const {
+Result<lease::Proving> WindowProofs::result(const std::string& tenant, std::uint64_t number,
+                                            const std::vector<Process>& processes) {
   const auto entry = proofs_.find(tenant);
   if (entry == proofs_.end()) {
     return invalid_input("no proof of the windows of tenant '{}' has begun", tenant);
   }
-  const Proof& proof = entry->second;
+  Proof& proof = entry->second;
+  if (proof.number != number) {
+    return check_failed(
+        "another proof of the windows of tenant '{}' has begun, so this one has no result", tenant);
+  }
   lease::Proving all{.number = proof.number, .failure = proof.failure};
   const auto has_answered = [&](ProcessId id) {
     const auto found = proof.found.find(id);
     return found != proof.found.end() && found->second.answered;
   };
   for (const Process& process : processes) {
-    if (process.shown != 0 && !has_answered(process.id)) all.waiting.push_back(process.number);
+    if (process.shown == 0 || has_answered(process.id)) continue;
+    all.waiting.push_back(process.number);
+    proof.found.try_emplace(process.id, Found{.number = process.number});
   }
   for (const auto& [id, found] : proof.found) {
     if (found.bytes != 0) ++all.processes;
@@ -60,6 +66,7 @@ Result<lease::Proving> WindowProofs::result(const std::string& tenant,
       all.failure = fmt::format("process {} ended before it had proved its windows", found.number);
     }
   }
+  proof.told = !all.failure.empty();
   return all;
 }
 
@@ -78,8 +85,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::ProveRequest
   DEMARC_CHECK(check_rules(connection));
   DEMARC_CHECK(ledger_.known_tenant(request.tenant));
   const auto processes = processes_with_windows(request.tenant);
-  if (request.number == 0) proofs_.begin(request.tenant, processes);
-  DEMARC_TRY(const lease::Proving proving, proofs_.result(request.tenant, processes));
+  const std::uint64_t number =
+      request.number == 0 ? proofs_.begin(request.tenant, processes) : request.number;
+  DEMARC_TRY(const lease::Proving proving, proofs_.result(request.tenant, number, processes));
   const std::uint64_t asked = proving.waiting.empty() ? 0 : proving.number;
   for (const auto& [id, facts] : leases_) {
     if (facts.tenant == request.tenant && facts.block) facts.block->block().proof.store(asked);

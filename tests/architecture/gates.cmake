@@ -334,7 +334,7 @@ expect_refusal("not in the tree: docs/windows.md" ${words})
 foreach(file README.md docs/tutorial.md docs/isolation.md docs/measurements/programs.md docs/measurements/isolate-h100.md
              docs/measurements/isolate-h200.md docs/measurements/colored-h200.csv docs/measurements/isolate-h100-halves.csv docs/measurements/isolate-h200-thousand.csv
              docs/measurements/isolate-h200-domains.csv docs/measurements/isolate-h200-tenants.csv docs/measurements/isolate-h200-modes.csv
-             docs/measurements/isolate-h200-baseline.json tools/check-figures.py)
+             docs/measurements/isolate-h200-baseline.json docs/measurements/serving.md tools/check-figures.py)
   get_filename_component(folder "${file}" DIRECTORY)
   file(COPY "${SOURCE}/${file}" DESTINATION "${work}/figures/${folder}")
 endforeach()
@@ -359,13 +359,14 @@ expect_stale(docs/tutorial.md "**69.3x" "long" "docs/tutorial.md: nothing reads"
 expect_stale(docs/isolation.md "1.88x / 3.53x" "1.88x / 3.54x" "docs/isolation.md, MPS: 3.54x")
 expect_stale(docs/isolation.md "1.88x / 3.53x" "1.88x" "should have 2 multiples")
 expect_stale(docs/isolation.md "0.96x (0.59x to 1.20x)" "0.95x (0.59x to 1.20x)" "docs/isolation.md, overhead, [^:]*: 0.95x")
-expect_stale(docs/measurements/isolate-h200.md "| average, mean |" "| mean |" "figures were compared, and 171 should be")
+expect_stale(docs/measurements/isolate-h200.md "| average, mean |" "| mean |" "figures were compared, and 173 should be")
 expect_stale(docs/measurements/programs.md "6.48x / 4.94x" "6.48 / 4.94" "has no multiple to compare")
 expect_stale(README.md "of 1.01x" "of 1.02x" "README.md: 1.02x")
-expect_stale(docs/isolation.md "**1.006x / 1.045x** | 1.23x" "**1.006x / 1.045x** | 1.24x" "processes, parts [^:]*: 1.24x")
+expect_stale(README.md "take [2.8x" "take [2.9x" "README.md: 2.9x")
+expect_stale(docs/isolation.md "**1.006x / 1.045x** | 1.23x" "**1.006x / 1.045x** | 1.24x" "processes, masks and colours [^:]*: 1.24x")
 expect_stale(docs/measurements/isolate-h200.md "| 1.86x / 3.52x | 1.70x" "| 1.85x / 3.52x | 1.70x" "halves as tenants: 1.85x")
 expect_stale(README.md "6.48x / 4.94x" "6.48x / 4.94x / 99.9x" "should have 2 multiples")
-expect_stale(README.md "| | reads prompts |" "| | reads |" "figures were compared, and 171 should be")
+expect_stale(README.md "| | reads prompts |" "| | reads |" "figures were compared, and 173 should be")
 expect_stale(docs/measurements/isolate-h100.md "| 1.959x |" "| 1.958x |" "isolate-h100.md, average, mps: 1.958x")
 expect_stale(docs/isolation.md "**1.13x / 1.66x**" "**1.13x / 1.67x**" "halves interleaved [^:]*: 1.67x")
 

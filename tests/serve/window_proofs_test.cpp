@@ -9,63 +9,93 @@ namespace {
 
 using lease::ProvedRequest;
 using lease::ProveRequest;
-using lease::Proving;
 using testing::HasSubstr;
 
-constexpr std::uint64_t bytes = 4096;
+constexpr std::uint64_t shown_each = 4096;
 
 TEST(WindowProofs, wait_for_the_processes_that_have_windows_and_have_not_answered) {
   WindowProofs proofs;
-  const std::vector<WindowProofs::Process> all{{1, 7, bytes}, {2, 8, 2 * bytes}, {3, 9, 0}};
+  const std::vector<WindowProofs::Process> all{
+      {1, 7, shown_each}, {2, 8, 2 * shown_each}, {3, 9, 0}};
   const auto number = proofs.begin("a", all);
-  EXPECT_EQ(proofs.result("a", all).value(), (Proving{number, {7, 8}, 0, 0, ""}));
-  proofs.note("a", all[1], {number, 2 * bytes, ""});
-  EXPECT_EQ(proofs.result("a", all).value(), (Proving{number, {7}, 1, 2 * bytes, ""}));
+  EXPECT_EQ(proofs.result("a", number, all).value(), (lease::Proving{number, {7, 8}, 0, 0, ""}));
+  proofs.note("a", all[1], {number, 2 * shown_each, ""});
+  EXPECT_EQ(proofs.result("a", number, all).value(),
+            (lease::Proving{number, {7}, 1, 2 * shown_each, ""}));
   proofs.note("a", all[2], {number, 0, ""});
-  proofs.note("a", all[0], {number, bytes, ""});
-  EXPECT_EQ(proofs.result("a", all).value(), (Proving{number, {}, 2, 3 * bytes, ""}));
+  proofs.note("a", all[0], {number, shown_each, ""});
+  EXPECT_EQ(proofs.result("a", number, all).value(),
+            (lease::Proving{number, {}, 2, 3 * shown_each, ""}));
   // One that came later, and has the number of one that has answered and ended.
-  EXPECT_EQ(proofs.result("a", {{4, 7, bytes}}).value(), (Proving{number, {7}, 2, 3 * bytes, ""}));
+  EXPECT_EQ(proofs.result("a", number, {{4, 7, shown_each}}).value(),
+            (lease::Proving{number, {7}, 2, 3 * shown_each, ""}));
 }
 
 TEST(WindowProofs, fail_for_a_process_that_ended_without_an_answer_and_keep_what_one_found) {
   WindowProofs proofs;
-  const std::vector<WindowProofs::Process> all{{1, 7, bytes}, {2, 8, bytes}, {3, 9, bytes}};
+  const std::vector<WindowProofs::Process> all{
+      {1, 7, shown_each}, {2, 8, shown_each}, {3, 9, shown_each}};
   const auto number = proofs.begin("a", all);
-  EXPECT_EQ(proofs.result("a", {all[1], all[2]}).value().failure,
+  EXPECT_EQ(proofs.result("a", number, {all[1], all[2]}).value().failure,
             "process 7 ended before it had proved its windows");
-  EXPECT_EQ(proofs.result("a", {{1, 7, 0}, all[1], all[2]}).value().failure, "")
+  EXPECT_EQ(proofs.result("a", number, {{1, 7, 0}, all[1], all[2]}).value().failure, "")
       << "it lives, and has no windows any more";
-  proofs.note("a", all[1], {number, bytes, "page 3"});
-  proofs.note("a", all[2], {number, bytes, "page 4"});
-  EXPECT_EQ(proofs.result("a", {}).value(),
-            (Proving{number, {}, 2, 2 * bytes, "process 8: page 3"}));
+  proofs.note("a", all[1], {number, shown_each, "page 3"});
+  proofs.note("a", all[2], {number, shown_each, "page 4"});
+  EXPECT_EQ(proofs.result("a", number, {}).value(),
+            (lease::Proving{number, {}, 2, 2 * shown_each, "process 8: page 3"}));
 }
 
 TEST(WindowProofs, are_about_all_that_a_process_shows) {
   WindowProofs proofs;
-  const WindowProofs::Process process{1, 7, 2 * bytes};
-  proofs.note("a", process, {1, bytes, ""});  // no proof has begun: nothing is noted
-  EXPECT_FALSE(proofs.result("a", {}));
+  const WindowProofs::Process process{1, 7, 2 * shown_each};
+  proofs.note("a", process, {1, shown_each, ""});  // no proof has begun: nothing is noted
+  EXPECT_FALSE(proofs.result("a", 1, {}));
   const auto number = proofs.begin("a", {process});
-  EXPECT_EQ(proofs.result("a", {process}).value().failure, "");
-  proofs.note("a", process, {number, bytes, ""});
-  EXPECT_EQ(proofs.result("a", {process}).value().failure,
+  EXPECT_EQ(proofs.result("a", number, {process}).value().failure, "");
+  proofs.note("a", process, {number, shown_each, ""});
+  EXPECT_EQ(proofs.result("a", number, {process}).value().failure,
             "process 7: of 8192 bytes of its windows 4096 were proved");
 }
 
 TEST(WindowProofs, of_other_tenants_and_earlier_ones_have_other_numbers) {
   WindowProofs proofs;
-  const std::vector<WindowProofs::Process> all{{1, 7, bytes}};
+  const std::vector<WindowProofs::Process> all{{1, 7, shown_each}};
   const auto first = proofs.begin("a", all);
   EXPECT_NE(first, proofs.begin("b", {}));
   const auto second = proofs.begin("a", all);
-  proofs.note("a", all[0], {first, bytes, ""});
-  EXPECT_EQ(proofs.result("a", all).value(), (Proving{second, {7}, 0, 0, ""}))
+  const auto gone = proofs.result("a", first, all);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(gone.error().message, HasSubstr("another proof of the windows of tenant 'a'"));
+  proofs.note("a", all[0], {first, shown_each, ""});
+  EXPECT_EQ(proofs.result("a", second, all).value(), (lease::Proving{second, {7}, 0, 0, ""}))
       << "it was asked before";
-  proofs.note("a", all[0], {first, bytes, "page 3"});
-  EXPECT_EQ(proofs.result("a", all).value(), (Proving{second, {7}, 0, 0, "process 7: page 3"}));
-  EXPECT_FALSE(proofs.result("c", {}));
+  EXPECT_FALSE(proofs.result("c", first, {}));
+}
+
+// A process that has found a wrong page ends, and cannot be asked again.
+TEST(WindowProofs, begin_with_a_failure_that_no_operator_has_been_told) {
+  WindowProofs proofs;
+  const std::vector<WindowProofs::Process> all{{1, 7, shown_each}};
+  const auto first = proofs.begin("a", all);
+  proofs.note("a", all[0], {first, shown_each, "page 3"});
+  const auto second = proofs.begin("a", {});
+  EXPECT_EQ(proofs.result("a", second, {}).value().failure, "process 7: page 3");
+  const auto third = proofs.begin("a", {});
+  EXPECT_EQ(proofs.result("a", third, {}).value().failure, "");
+  proofs.note("a", all[0], {first, shown_each, "page 4"});
+  EXPECT_EQ(proofs.result("a", third, {}).value().failure, "process 7: page 4")
+      << "it comes late and counts";
+}
+
+TEST(WindowProofs, fail_for_a_process_that_got_windows_meanwhile_and_ended) {
+  WindowProofs proofs;
+  const auto number = proofs.begin("a", {});
+  EXPECT_EQ(proofs.result("a", number, {{1, 7, shown_each}}).value().waiting,
+            std::vector<std::int64_t>{7});
+  EXPECT_EQ(proofs.result("a", number, {}).value().failure,
+            "process 7 ended before it had proved its windows");
 }
 
 TEST(WindowProofs, say_what_was_found_and_fail_where_something_was_not_proved) {
@@ -92,9 +122,9 @@ TEST(WindowProofs, say_what_was_found_and_fail_where_something_was_not_proved) {
 class ProvingWindows : public ServerTest {
  protected:
   void SetUp() override { start(); }
-  [[nodiscard]] Proving prove_again(const lease::PacketSocket& client, std::uint64_t number,
-                                    const std::string& tenant = "a") const {
-    return ask<Proving>(client, ProveRequest{tenant, number}).value();
+  [[nodiscard]] lease::Proving prove_again(const lease::PacketSocket& client, std::uint64_t number,
+                                           const std::string& tenant = "a") const {
+    return ask<lease::Proving>(client, ProveRequest{tenant, number}).value();
   }
   cuda::Control control = cuda::Control::create().value();
   cuda::Control late = cuda::Control::create().value();
@@ -111,7 +141,7 @@ TEST_F(ProvingWindows, asks_the_programs_of_the_tenant_and_waits_for_those_that_
   EXPECT_EQ(prove_again(rule, 0).waiting, nothing);
   EXPECT_EQ(control.block().proof, 0U) << "nothing is to be proved";
   EXPECT_EQ(refusal(process, lease::ShowRequest{}), "done");
-  const Proving begun = prove_again(rule, 0);
+  const lease::Proving begun = prove_again(rule, 0);
   EXPECT_EQ(begun.waiting, std::vector<std::int64_t>{::getpid()});
   EXPECT_EQ(control.block().proof, begun.number);
   EXPECT_EQ(prove_again(rule, 0, "b").waiting, nothing);
@@ -122,7 +152,7 @@ TEST_F(ProvingWindows, asks_the_programs_of_the_tenant_and_waits_for_those_that_
   EXPECT_EQ(prove_again(rule, begun.number), begun) << "no further proof begins";
   EXPECT_EQ(late.block().proof, begun.number) << "a program that came meanwhile is asked, too";
   EXPECT_EQ(refusal(process, ProvedRequest{begun.number, step, ""}), "done");
-  EXPECT_EQ(prove_again(rule, begun.number), (Proving{begun.number, {}, 1, step, ""}));
+  EXPECT_EQ(prove_again(rule, begun.number), (lease::Proving{begun.number, {}, 1, step, ""}));
   EXPECT_EQ(control.block().proof, 0U) << "it has ended";
 }
 
@@ -137,7 +167,7 @@ TEST_F(ProvingWindows, fail_with_a_process_that_ends_before_it_answers) {
     while (true) ::pause();
   });
   turn_until([&] { return status("a").shown_bytes == step; });
-  const Proving begun = prove_again(rule, 0);
+  const lease::Proving begun = prove_again(rule, 0);
   EXPECT_EQ(begun.waiting, std::vector<std::int64_t>{process});
   ::kill(process, SIGKILL);
   EXPECT_EQ(end_of(process), SIGKILL);

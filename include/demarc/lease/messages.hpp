@@ -102,7 +102,7 @@ inline constexpr std::uint64_t max_slo_misses = 1'000'000;  // in one question
 // far that is.
 struct ProveRequest {
   std::string tenant;
-  std::uint64_t number = 0;  // 0: begin a proof; else ask about the latest
+  std::uint64_t number = 0;  // that Proving had; 0: begin a proof
   friend bool operator==(const ProveRequest&, const ProveRequest&) = default;
 };
 // Sent by a process that was asked to.

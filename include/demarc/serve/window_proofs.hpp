@@ -21,16 +21,17 @@ class WindowProofs {
     std::uint64_t shown = 0;
   };
 
-  // Begins a proof of the tenant's windows and gives its number, which no other one has. What an
-  // earlier one found is forgotten.
+  // Begins a proof of the tenant's windows and gives its number, which no other one has. A failure
+  // that no result() has told is the new one's, too.
   std::uint64_t begin(const std::string& tenant, const std::vector<Process>& processes);
   // The answer of a process counts for the proof that it was asked for, and a failure for the one
   // that is under way. It must be about all of its windows.
   void note(const std::string& tenant, const Process& process, const lease::ProvedRequest& found);
-  // What is known of the tenant's latest proof. `processes`: those that there are now. One that had
-  // windows and has ended without an answer is a failure. invalid_input if none has begun.
-  [[nodiscard]] Result<lease::Proving> result(const std::string& tenant,
-                                              const std::vector<Process>& processes) const;
+  // What is known of this proof of the tenant's. `processes`: those that there are now. One that
+  // had windows and has ended without an answer is a failure. check_failed if a later one has
+  // begun, and invalid_input if none has.
+  [[nodiscard]] Result<lease::Proving> result(const std::string& tenant, std::uint64_t number,
+                                              const std::vector<Process>& processes);
 
  private:
   struct Found {
@@ -42,6 +43,7 @@ class WindowProofs {
     std::uint64_t number = 0;
     std::map<ProcessId, Found> found = {};
     std::string failure = {};  // the first one
+    bool told = false;
   };
 
   std::map<std::string, Proof> proofs_;  // by tenant

@@ -32,6 +32,8 @@ class WindowProof {
 
  private:
   enum class Way { arithmetic, page_table };
+  // Whether a word was the same both ways in some look; unclear: it changed and never was.
+  enum class Sameness { seen, unclear, never };
   struct BothWays {
     std::vector<std::uint64_t> by_arithmetic;
     std::vector<std::uint64_t> by_table;
@@ -39,6 +41,9 @@ class WindowProof {
   // The word of each page at the same place in it.
   [[nodiscard]] Result<std::vector<std::uint64_t>> read(Way way, DevicePointer first,
                                                         std::uint64_t pages, CuStream stream) const;
+  // At a word that had these values.
+  [[nodiscard]] Result<Sameness> look_again(DevicePointer at, std::uint64_t by_arithmetic,
+                                            std::uint64_t by_table, CuStream stream) const;
   [[nodiscard]] Result<BothWays> read_both(DevicePointer first, std::uint64_t pages,
                                            CuStream stream) const;
 

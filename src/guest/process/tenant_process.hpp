@@ -75,6 +75,7 @@ class TenantProcess {
   std::map<color::LinearByte, lease::Extent> taken_;
   std::set<color::LinearByte> borrowed_;          // ranges of other processes
   std::set<color::LinearByte> others_may_write_;  // own ranges that were lent
+  std::set<color::LinearByte> in_window_;         // own ranges that the page table shows
   std::string why_not_shown_;                     // empty: the window can be filled
   bool shown_ = false;
   std::unique_ptr<ColoredCalls> calls_;

@@ -82,12 +82,16 @@ Result<void> BorrowedShare::show_page(std::uint64_t offset) {
 
 Result<void> BorrowedShare::leave_arena(const color::Extent& extent) {
   const color::PageRun run = pages_of(extent);
+  Result<void> all;
   for (color::ArenaPage page = run.first; page < run.first + run.count; ++page) {
     if (!mapped_[page.raw()]) continue;
-    DEMARC_CHECK(arena_.unmap(offset_of(page), lent_.page_bytes));
-    mapped_[page.raw()] = false;
+    if (auto done = arena_.unmap(offset_of(page), lent_.page_bytes); !done) {
+      all = std::move(done);
+    } else {
+      mapped_[page.raw()] = false;
+    }
   }
-  return {};
+  return all;
 }
 
 void BorrowedShare::hide(const color::Extent& extent) {

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr DevicePointer window = DevicePointer{1} << 40U;
+constexpr DevicePointer first_address = DevicePointer{1} << 40U;
 constexpr std::uint64_t window_bytes = std::uint64_t{256} << 20U;
 constexpr std::uint64_t range_bytes = std::uint64_t{2} << 20U;
 const std::string some_key = "0123456789abcdef0123456789abcdef";
@@ -95,7 +95,7 @@ class IpcAnswers : public testing::Test {
   std::function<void(const std::string&)> tell = [this](const std::string& line) {
     told.push_back(line);
   };
-  WindowMemory memory{window,
+  WindowMemory memory{first_address,
                       window_bytes,
                       {[](std::uint64_t) -> Result<color::Extent> {
                          return color::Extent{{}, window_bytes / 2};
@@ -175,7 +175,7 @@ TEST_F(IpcAnswers, say_what_kind_of_refusal_the_servers_is) {
     EXPECT_EQ(told.back(), "cuIpcOpenMemHandle_v2 was refused: no");
   }
   EXPECT_EQ(address, 7U);
-  EXPECT_EQ(close(window + window_bytes / 2), cu_error_invalid_value) << "nothing is open";
+  EXPECT_EQ(close(first_address + window_bytes / 2), cu_error_invalid_value) << "nothing is open";
 }
 
 }  // namespace

@@ -30,8 +30,10 @@ class ProofOfWindows : public testing::Test {
                             copy->source_device - start < window_pages * gpu::smallest_page_bytes;
       if (!by_table) return real(copy, stream);
       const std::uint64_t place = (copy->source_device - start) % gpu::smallest_page_bytes;
+      const std::uint64_t first = (copy->source_device - start) / gpu::smallest_page_bytes;
       auto* words = static_cast<std::uint64_t*>(copy->target_host);
-      for (std::uint64_t page = 0; page < copy->height; ++page) words[page] = shown(page, place);
+      for (std::uint64_t page = 0; page < copy->height; ++page)
+        words[page] = shown(first + page, place);
       ++calls;
       return cu_success;
     };
@@ -82,9 +84,13 @@ TEST_F(ProofOfWindows, names_the_first_page_that_stays_different_at_any_place) {
 TEST_F(ProofOfWindows, takes_what_becomes_equal_for_the_programs_own_work) {
   shown = [](std::uint64_t page, std::uint64_t) { return page == 3 && calls % 3 != 2 ? calls : 0; };
   EXPECT_EQ(compared(), "same") << "another number at most looks";
-  shown = [](std::uint64_t, std::uint64_t) { return std::uint64_t{calls % 8 != 7}; };
+  shown = [](std::uint64_t page, std::uint64_t) {
+    return std::uint64_t{page == 3 && calls % 8 != 7};
+  };
   EXPECT_EQ(compared(), "same") << "equal at the last look";
-  shown = [](std::uint64_t, std::uint64_t) { return std::uint64_t{calls % 9 != 8}; };
+  shown = [](std::uint64_t page, std::uint64_t) {
+    return std::uint64_t{page == 3 && calls % 9 != 8};
+  };
   EXPECT_THAT(compared(), HasSubstr("elsewhere")) << "there is no ninth look";
 }
 

@@ -197,7 +197,7 @@ TEST_F(WindowsOfTenants, that_were_asked_for_and_cannot_be_end_the_process) {
 }
 
 // The server has mappings for the first of two stretches alone.
-TEST_F(WindowsOfTenants, that_can_be_shown_in_part_alone_are_taken_away) {
+TEST_F(WindowsOfTenants, that_are_shown_in_part_are_taken_away_with_what_was_allocated) {
   block.windows = WindowUse::automatic;
   server->shows = 1;
   attach();
@@ -206,8 +206,13 @@ TEST_F(WindowsOfTenants, that_can_be_shown_in_part_alone_are_taken_away) {
   CuModule module = nullptr;
   const std::string code = machine_code();
   EXPECT_THAT(call("cuModuleLoadData", &module, code.data()), Optional(cu_error_no_binary));
-  EXPECT_FALSE(is_readable(first)) << "no code was let in that would need it";
+  EXPECT_TRUE(is_readable(first));
+  block.proof = 1;
+  EXPECT_THAT(call("cuMemGetInfo_v2", nullptr, nullptr), Optional(cu_success));
+  EXPECT_THAT(proofs(), ElementsAre(lease::ProvedRequest{1, one_extent, ""}))
+      << "as the server counts it";
   EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
+  EXPECT_FALSE(is_readable(first)) << "another process may have these bytes next";
 }
 
 // The page table leads pages elsewhere: of the first stretch, or the last of the second.

@@ -1,4 +1,7 @@
 // Windows of a tenant's program that are proved again while it runs.
+#include <atomic>
+#include <thread>
+
 #include "windows_fixture.hpp"
 
 namespace demarc::cuda {
@@ -167,21 +170,36 @@ TEST_F(ProofsOfWindows, let_nothing_run_any_more_once_a_page_leads_elsewhere) {
   EXPECT_EQ(proofs().size(), 1U);
 }
 
-// Another process may have written to it, so nothing is known.
-TEST_F(ProofsOfWindows, of_lent_memory_that_differs_fail_and_the_program_goes_on) {
+// A page of the first stretch changes all the time; a page of the second leads elsewhere, or not.
+TEST_F(ProofsOfWindows, find_a_wrong_page_behind_one_that_cannot_be_compared) {
   block.windows = WindowUse::automatic;
   attach();
-  const DevicePointer address = allocated(one_extent);
+  const DevicePointer first = allocated(one_extent);
+  const DevicePointer second = allocated(one_extent);
   EXPECT_NE(loaded(machine_code().data()), nullptr);
-  fill_with_numbers(address, one_extent);
-  CuIpcHandle handle;
-  ASSERT_THAT(call("cuIpcGetMemHandle", &handle, address), testing::Optional(cu_success));
-  ASSERT_TRUE(lead_elsewhere(address));
+  for (const DevicePointer address : {first, second}) fill_with_numbers(address, one_extent);
+  ASSERT_TRUE(lead_elsewhere(first));
+  auto* const numbers = reinterpret_cast<std::uint64_t*>(first);  // NOLINT
+  std::iota(numbers, numbers + page / sizeof(std::uint64_t), 1U);
+  auto* const word = reinterpret_cast<std::atomic<std::uint64_t>*>(first);  // NOLINT
+  std::atomic<bool> ends{false};
+  std::thread writer([&] {
+    while (!ends) word->fetch_add(1);
+  });
+  while (word->load() < one_extent)
+    std::this_thread::yield();  // beyond what the bytes are filled with
   block.proof = 6;
   EXPECT_EQ(free_bytes(), cu_success);
   const auto found = proofs();
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_THAT(found[0].failure, HasSubstr("memory that other processes may write to"));
+  EXPECT_THAT(found[0].failure, HasSubstr("changes all the time"));
+  ASSERT_TRUE(lead_elsewhere(second));
+  block.proof = 7;
+  std::size_t free = 0;
+  EXPECT_THAT(refusal("cuMemGetInfo_v2", &free, static_cast<std::size_t*>(nullptr)),
+              HasSubstr("elsewhere"));
+  ends = true;
+  writer.join();
 }
 
 // A number of 0: no proof is under way.
