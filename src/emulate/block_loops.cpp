@@ -49,7 +49,10 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
     for (; number < end && !ended; ++number) {
       if (work.collector.over()) return;
       block.start(number, work.tracing.on, work.tracing.instructions);
-      while (block.advance(block.stalled)) call_when_late();
+      while (block.advance(block.stalled)) {
+        if (work.collector.over()) return;
+        call_when_late();
+      }
       ended = hangs(block);
       work.collector.finish(block, number, left);
       if (reports) {

@@ -137,6 +137,7 @@ void Collector::pass_on(std::span<const std::uint64_t> words, std::uint32_t numb
   if (auto consumed = sink_->consume(chunk); !consumed) {
     error_ = consumed.error();
     failed_.store(true);
+    changed_.notify_all();  // workers may wait for a turn that does not come any more
   }
 }
 

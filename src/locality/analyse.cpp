@@ -275,6 +275,20 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
                              const Progress& progress) {
   DEMARC_TRY(Symbolic symbolic,
              follow_kernel(module, launch, launch.kernels[candidates.front()], effort, progress));
+  // Rows that take longer than most may never end, which the emulator finds out.
+  if (force != Force::emulated && symbolic.form.too_long) {
+    std::vector<std::size_t> in_order = candidates;
+    std::sort(in_order.begin(), in_order.end());
+    const auto ends = emulate_runs(module, launch, in_order, symbolic.form.runs.accesses, threads,
+                                   effort, progress);
+    const bool hangs = !ends && ends.error().kind == ErrorKind::check_failed;
+    if (hangs && force == Force::automatic) return tl::unexpected(ends.error());
+    effort.max_of_row = Effort::any_row;
+    if (!hangs) {
+      DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[candidates.front()], effort,
+                                         progress));
+    }
+  }
   Gathered result;
   Collected& collected = result.collected;
   result.kernel_launch = candidates.front();

@@ -99,6 +99,28 @@ TEST_F(Collected, a_worker_with_many_words_of_a_block_waits_for_its_turn) {
   EXPECT_EQ(recorder.kernels()[0].blocks[1].words.size(), many);
 }
 
+TEST_F(Collected, a_worker_that_waits_goes_on_once_the_sink_refuses_words) {
+  struct Full : TraceSink {
+    Result<void> consume(const TraceChunk&) override { return missing_capability("full"); }
+  };
+  constexpr std::size_t many = (std::size_t{1} << 22U) + 1;
+  Full full;
+  Collector refused{&full, outcome, 10, 2};
+  Leavings first;
+  Leavings second;
+  Block other{program, pool};
+  other.trace.assign(many, 1);
+  other.trace_used = many;
+  std::thread worker([&] { refused.flush_or_wait(other, 1, second); });
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  block.trace.assign(5, 1);
+  block.trace_used = 5;
+  refused.flush(block, 0, first);
+  worker.join();
+  EXPECT_TRUE(refused.over());
+  EXPECT_EQ(other.trace_used, 0U);
+}
+
 TEST_F(Collected, words_of_blocks_behind_one_that_hangs_are_dropped) {
   ASSERT_TRUE(recorder.begin_kernel({}));
   Leavings first;

@@ -82,8 +82,10 @@ struct Analysis {
 // more work, this is an error (missing_capability) that says so.
 struct Effort {
   std::uint64_t row_operations = 2'000'000'000;  // a thousand for each of two million rows
-  // Operations of one row of threads, and a fourth of the words that it may keep. A row that takes
-  // more is too long for closed forms: most likely its loop does not end.
+  // Operations of one row of threads, and a fourth of the words that it may keep. The emulator
+  // finds out whether a row that takes more ends; if it does, closed forms are looked for without
+  // this.
+  static constexpr std::uint64_t any_row = ~std::uint64_t{0} / 4;
   std::uint64_t max_of_row = std::uint64_t{1} << 23U;
   bool beginning = false;
   std::uint64_t trace_words = ~std::uint64_t{0};  // of 8 bytes, from all kernels up to this one
