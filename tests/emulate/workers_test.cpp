@@ -104,20 +104,20 @@ TEST_F(Collected, a_worker_that_waits_goes_on_once_the_sink_refuses_words) {
     Result<void> consume(const TraceChunk&) override { return missing_capability("full"); }
   };
   constexpr std::size_t many = (std::size_t{1} << 22U) + 1;
-  Full full;
-  Collector refused{&full, outcome, 10, 2};
+  Full sink;
+  Collector stopped{&sink, outcome, 10, 2};
   Leavings first;
   Leavings second;
   Block other{program, pool};
   other.trace.assign(many, 1);
   other.trace_used = many;
-  std::thread worker([&] { refused.flush_or_wait(other, 1, second); });
+  std::thread worker([&] { stopped.flush_or_wait(other, 1, second); });
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();
   block.trace.assign(5, 1);
   block.trace_used = 5;
-  refused.flush(block, 0, first);
+  stopped.flush(block, 0, first);
   worker.join();
-  EXPECT_TRUE(refused.over());
+  EXPECT_TRUE(stopped.over());
   EXPECT_EQ(other.trace_used, 0U);
 }
 
