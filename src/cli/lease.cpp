@@ -177,7 +177,7 @@ const RegisterVerb registered_lease({
       prove->add_option("tenant", options->tenant, "name of the tenant")->required();
       prove
           ->add_option("--within", options->within,
-                       "seconds to wait for each process's next call of the driver")
+                       "seconds to wait for the answers of the processes")
           ->check(CLI::Range(0.0, 3600.0));
       prove->callback(
           [options, chosen] { *chosen = [options] { return prove_windows(*options); }; });

@@ -283,8 +283,8 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
                                    effort, progress);
     const bool hangs = !ends && ends.error().kind == ErrorKind::check_failed;
     if (hangs && force == Force::automatic) return tl::unexpected(ends.error());
-    effort.max_of_row = Effort::any_row;
     if (!hangs) {
+      effort.max_of_row = Effort::any_row;
       DEMARC_TRY(symbolic, follow_kernel(module, launch, launch.kernels[candidates.front()], effort,
                                          progress));
     }

@@ -14,7 +14,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class ProofsOfWindows : public WindowsOfTenants {};
+class ProofsOfWindows : public WindowsOfTenants {
+ protected:
+  // A program whose machine code reaches two stretches.
+  std::pair<DevicePointer, DevicePointer> two_windows() {
+    block.windows = WindowUse::automatic;
+    attach();
+    const DevicePointer first = allocated(one_extent);
+    const DevicePointer second = allocated(one_extent);
+    EXPECT_NE(loaded(machine_code().data()), nullptr);
+    for (const DevicePointer address : {first, second}) fill_with_numbers(address, one_extent);
+    return {first, second};
+  }
+};
 
 // Once for each time that the server asks, at the program's next call.
 TEST_F(ProofsOfWindows, are_made_once_when_the_server_asks) {
@@ -35,12 +47,7 @@ TEST_F(ProofsOfWindows, are_made_once_when_the_server_asks) {
 
 // The later of two stretches is sound, and does not make up for the earlier one.
 TEST_F(ProofsOfWindows, do_not_hold_where_only_a_later_stretch_is_right) {
-  block.windows = WindowUse::automatic;
-  attach();
-  const DevicePointer first = allocated(one_extent);
-  const DevicePointer second = allocated(one_extent);
-  EXPECT_NE(loaded(machine_code().data()), nullptr);
-  for (const DevicePointer address : {first, second}) fill_with_numbers(address, one_extent);
+  const auto [first, second] = two_windows();
   ASSERT_TRUE(lead_elsewhere(first));
   block.proof = 3;
   std::size_t free = 0;
@@ -172,12 +179,7 @@ TEST_F(ProofsOfWindows, let_nothing_run_any_more_once_a_page_leads_elsewhere) {
 
 // A page of the first stretch changes all the time; a page of the second leads elsewhere, or not.
 TEST_F(ProofsOfWindows, find_a_wrong_page_behind_one_that_cannot_be_compared) {
-  block.windows = WindowUse::automatic;
-  attach();
-  const DevicePointer first = allocated(one_extent);
-  const DevicePointer second = allocated(one_extent);
-  EXPECT_NE(loaded(machine_code().data()), nullptr);
-  for (const DevicePointer address : {first, second}) fill_with_numbers(address, one_extent);
+  const auto [first, second] = two_windows();
   ASSERT_TRUE(lead_elsewhere(first));
   auto* const numbers = reinterpret_cast<std::uint64_t*>(first);  // NOLINT
   std::iota(numbers, numbers + page / sizeof(std::uint64_t), 1U);
