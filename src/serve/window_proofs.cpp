@@ -80,7 +80,8 @@ std::vector<WindowProofs::Process> Server::processes_with_windows(const std::str
   return processes;
 }
 
-// A proof has the programs' blocks until all have answered: those that come later are asked, too.
+// The blocks of the programs hold the number until all have answered, so that programs that come
+// later are asked, too.
 Result<void> Server::carry_out(Connection& connection, const lease::ProveRequest& request) {
   DEMARC_CHECK(check_rules(connection));
   DEMARC_CHECK(ledger_.known_tenant(request.tenant));

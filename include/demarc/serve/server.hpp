@@ -206,10 +206,6 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::SloRequest& request);
-  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProveRequest& request);
-  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProvedRequest& request);
-  [[nodiscard]] std::vector<WindowProofs::Process> processes_with_windows(
-      const std::string& tenant) const;
   [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
@@ -219,6 +215,12 @@ class Server {
   [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
   [[nodiscard]] Result<void> take(Connection& connection);
   [[nodiscard]] Result<void> proved() const;
+
+  // window_proofs.cpp
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProveRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::ProvedRequest& request);
+  [[nodiscard]] std::vector<WindowProofs::Process> processes_with_windows(
+      const std::string& tenant) const;
 
   ServerOptions options_;
   CardSide& card_;
